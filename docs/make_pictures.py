@@ -48,9 +48,9 @@ def faces(figure):
     bins = np.linspace(scores.min(), scores.max(), 24)
     axes.hist(scores[y != "face"], bins, color=BAD, alpha=0.7, label="others")
     axes.hist(scores[y == "face"], bins, color=GOOD, alpha=0.7, label="faces")
-    axes.axvline(0, color="black", linestyle="--", linewidth=1)
+    axes.axvline(0, ymax=0.8, color="black", linestyle="--", linewidth=1)
     axes.set(xlabel="score (0: threshold)", yticks=[])
-    axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # room for the legend
+    axes.set_ylim(top=1.25 * axes.get_ylim()[1])  # room for the legend, above bars and threshold
     axes.legend(frameon=False, fontsize=8, loc="upper center", ncols=2, columnspacing=1)
     axes.spines[["top", "right", "left"]].set_visible(False)
 
@@ -107,6 +107,7 @@ def reliability(figure):
     axes = figure.subplots()
     CalibrationDisplay.from_predictions(right, sure, n_bins=10, name="test digits", ax=axes)
     axes.set(xlabel="predicted probability", ylabel="observed accuracy")
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 
 DRAWINGS = {

@@ -81,8 +81,8 @@ def test_the_commands_of_the_demo_give_the_figures_of_its_table(tmp_path, monkey
 
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="a source distribution has no pages")
 def test_the_page_that_the_demo_names_says_how_to_choose():
-    (page,) = re.findall(r"^  (\S+\.md) ", "\n".join(demo.NEXT), flags=re.MULTILINE)
-    title = (ROOT / page).read_text(encoding="utf-8").partition("\n")[0]
+    (page,) = re.findall(r"https://tenfold-ml.github.io/tenfold/(\S+)\.html", "\n".join(demo.NEXT))
+    title = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").partition("\n")[0]
     assert title == "# Which method do I need?"
 
 

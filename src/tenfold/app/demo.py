@@ -30,6 +30,7 @@ from tenfold.serialization.atomic_write import whole_file
 from tenfold.tables import Cell, Table, number, times
 
 RECOMMENDED = "ProbabilisticLDA"
+WHICH_METHOD = "https://tenfold-ml.github.io/tenfold/which_method.html"
 SIDE = 5  # the rank of both modes of MCSDA
 
 
@@ -144,7 +145,7 @@ NEXT = [
     "  tenfold fit DATA --rows train -o model.safetensors",
     "  tenfold evaluate model.safetensors DATA --rows test",
     "  tenfold compare DATA            whether another method suits it better",
-    "  docs/which_method.md            what every method does, and how to choose one",
+    f"What every method does, and how to choose one: {WHICH_METHOD}",
 ]
 
 
