@@ -54,6 +54,11 @@ CASES = {
     "wrong path": (nothing, ("fit", "nowhere", *FIT), ["nowhere does not exist"]),
     "unknown form": (a_letter, ("fit", "letter.docx", *FIT), ["does not read", ".npz"]),
     "a model for samples": (nothing, ("fit", "s7.safetensors", *FIT), ["not of samples", "--from"]),
+    "one number for a size": (
+        nothing,
+        ("fit", "faces", "--resize", "32", *FIT),
+        ["--resize is '32'", "height and width", "--resize 40,30"],
+    ),
     "mixed sizes": (
         larger_image,
         ("fit", "faces", *FIT),

@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from tenfold.classifiers.members import innermost, known_classes, projectors_before, rejecting
+from tenfold.datasets.locations import natural_key
 from tenfold.tables import times
 
 if TYPE_CHECKING:
@@ -97,6 +98,6 @@ def in_short(labels: Array | None) -> str:
     """How many classes there are, and the first of them."""
     if labels is None:
         return "none: no labels were needed"
-    names = [str(label) for label in labels.tolist()]
+    names = sorted(map(str, labels.tolist()), key=natural_key)
     more = ", ..." if len(names) > 6 else ""
     return f"{len(names)}: {', '.join(names[:6])}{more}"

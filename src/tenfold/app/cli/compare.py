@@ -54,7 +54,7 @@ def compare(
     model_options: ModelOptions,
     data_options: DataOptions,
     cv: FoldCount = 5,
-    seed: Annotated[int, option("N", "Seed for shuffling into folds; 0.")] = 0,
+    seed: Annotated[int, option("N", "Seed for shuffling into folds; default 0.")] = 0,
 ) -> Outcome:
     """Compare all methods by cross-validation.
 

@@ -54,7 +54,7 @@ def one_path(paths: list[Path]) -> Path:
 class DataOptions:
     """How DATA is to be read; the same for every command."""
 
-    key: Annotated[str | None, option("NAME", "Array of the samples.")] = None
+    key: Annotated[str | None, option("NAME", "Name of the array of samples.")] = None
     labels: Annotated[str | None, option("NAME|FILE", "Array, column or file of the labels.")] = (
         None
     )
@@ -64,18 +64,19 @@ class DataOptions:
     sample_shape: Annotated[str | None, option("I,J,..", "Fold flat rows to this shape.")] = None
     resize: Annotated[str | None, option("H,W", "Resize images to one size.")] = None
     rows: Annotated[
-        str | None, option("A:B:C|train|test", "test: the last quarter of each class.")
+        str | None, option("A:B:C|train|test", "Use some rows; test: last quarter per class.")
     ] = None
     read: Annotated[
-        list[str] | None, option("NAME=VALUE", "sample_axis=2, order=F or grey=False.")
+        list[str] | None, option("NAME=VALUE", "How to read: sample_axis=2, grey=False.")
     ] = None
 
     def load(self, path: Path) -> TensorDataset:
         """Read the data set at `path` as the options say."""
         from tenfold.datasets import load
 
+        options = self.options()
         with _pointing_to_inspect(path):
-            data = load(path, **self.options())
+            data = load(path, **options)
         return self._chosen(_shown(data), path)
 
     def load_for(
@@ -135,6 +136,10 @@ class DataOptions:
             text = getattr(self, name)
             if text is not None:
                 options[name] = whole_numbers(OWN_OPTIONS[name], text)
+        if self.resize is not None and len(whole_numbers("--resize", self.resize)) != 2:
+            raise BadInput(
+                f"--resize is {self.resize!r}; expected height and width, such as --resize 40,30"
+            )
         read = assignments("--read", self.read or [])
         for name in ("grey", "labelled"):
             if not isinstance(read.get(name, True), bool):
@@ -203,8 +208,12 @@ def class_counts(counts: Mapping[str, int]) -> str:
     '2 classes: cat (20 samples), dog (31)'
     """
     shown = [f"{name} ({count})" for name, count in list(counts.items())[:MOST_CLASSES]]
-    rest = list(counts.values())[MOST_CLASSES:]
-    more = f" and {len(rest)} more ({min(rest)} to {max(rest)} samples)" if rest else ""
+    others = list(counts.values())[MOST_CLASSES:]
+    more = ""
+    if others:
+        least, most = min(others), max(others)
+        sizes = f"{least} samples each" if least == most else f"{least} to {most} samples"
+        more = f" and {len(others)} more ({sizes})"
     first = ", ".join(shown).replace(")", " samples)", 1) if counts else "none"
     return f"{len(counts)} classes: {first}{more}"
 

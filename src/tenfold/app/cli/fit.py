@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from tenfold.datasets import TensorDataset
 
-METHODS = "plda, csda, mcsda, cmda, dater, mpca, ..."
+METHODS = "plda (default), csda, mcsda, cmda, mpca, ..."
 ON_SAMPLES = ", on held-out samples"
 ON_CLASSES = ", by leaving out classes"
 
@@ -66,11 +66,11 @@ class Search(TypedDict):
 def fit(
     data: DataPaths,
     *,
-    output: Annotated[Path, option("FILE", "The model, .safetensors.", "-o", "--output")],
+    output: Annotated[Path, option("FILE", "Output file, .safetensors.", "-o", "--output")],
     method: Annotated[str | None, option("NAME", METHODS, autocompletion=completed_names)] = None,
     positive: Annotated[str | None, option("CLASS", "The class to verify.")] = None,
     false_accept_rate: Annotated[
-        str | None, option("X|equal", "Share of strangers to accept; 0.01.")
+        str | None, option("X|equal", "Share of strangers to accept: 0.01.")
     ] = None,
     from_moments: Annotated[
         bool, option(None, "DATA are files of tenfold moments.", "--from-moments")
@@ -315,7 +315,7 @@ def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
 def moments(
     data: DataPath,
     *,
-    output: Annotated[Path, option("FILE", "The moments, .safetensors.", "-o", "--output")],
+    output: Annotated[Path, option("FILE", "Output file, .safetensors.", "-o", "--output")],
     minimum_count: Annotated[int | None, option("K", "Refuse classes with fewer samples.")] = None,
     data_options: DataOptions,
 ) -> Outcome:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tenfold.app.cli.command import DISK_FAILS, BadInput, did_you_mean
+from tenfold.datasets.locations import natural_key
 
 if TYPE_CHECKING:
     from tenfold.linalg.algebra import Array
@@ -101,8 +102,9 @@ def label_named(text: str, classes: Array) -> object:
     for label in classes.tolist():
         if str(label) == text:
             return label
-    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
-    near = did_you_mean(text, map(str, classes.tolist()))
+    names = sorted(map(str, classes.tolist()), key=natural_key)
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    near = did_you_mean(text, names)
     raise BadInput(f"--positive is {text!r}, which is not among the labels: {shown}{near}")
 
 
@@ -135,7 +137,7 @@ def as_typed(options: object) -> list[str]:
     return words
 
 
-FoldCount = Annotated[int, option("N", "Folds of the cross-validation; 5.")]
+FoldCount = Annotated[int, option("N", "Folds of the cross-validation; default 5.")]
 
 
 def require(what: str, extra: str, *libraries: str) -> None:

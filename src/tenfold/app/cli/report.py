@@ -22,7 +22,7 @@ def report(
     model: ModelPath,
     data: DataPath,
     *,
-    output: Annotated[Path, option("FILE", "The page, .html.", "-o", "--output")],
+    output: Annotated[Path, option("FILE", "Output file, .html.", "-o", "--output")],
     data_options: DataOptions,
 ) -> Outcome:
     """Write one HTML page about a model.
@@ -48,7 +48,7 @@ def report(
 
 def demo(
     output: Annotated[
-        Path, option("FILE", "The page; tenfold-demo.html.", "-o", "--output")
+        Path, option("FILE", "The page; default tenfold-demo.html.", "-o", "--output")
     ] = Path("tenfold-demo.html"),
 ) -> Outcome:
     """Learn handwritten digits, in seconds, and write a report.

@@ -80,7 +80,8 @@ def _figures(facts: dict[str, Any]) -> list[Table | str]:
         unknown = [f"no samples to count {w}" for w, n in said.items() if rates[n] is None]
         shown.append(f"threshold {rates['threshold']:.4g}: {', '.join([*known, *unknown])}")
     if "cllr" in facts:
-        calibrated = f"{facts['min_cllr']:.3f} after the best calibration"
+        least = max(0.0, facts["min_cllr"])  # rounding may put it below
+        calibrated = f"{least:.3f} after the best calibration"
         shown.append(f"Cllr {facts['cllr']:.3f} bits, {calibrated}")
     if rates.get("detection_identification_rate") is not None:
         equal = 100 * rates["equal_error_rate"]
@@ -121,7 +122,7 @@ def score(
     data: DataPath,
     *,
     output: Annotated[
-        Path | None, option("FILE", ".csv or .parquet; else CSV on screen.", "-o", "--output")
+        Path | None, option("FILE", "Write .csv or .parquet; else show CSV.", "-o", "--output")
     ] = None,
     data_options: DataOptions,
 ) -> Outcome:
@@ -167,7 +168,9 @@ def transform(
     model: ModelPath,
     data: DataPath,
     *,
-    output: Annotated[Path, option("FILE", ".parquet, .csv, .npy or .npz.", "-o", "--output")],
+    output: Annotated[
+        Path, option("FILE", "Write .parquet, .csv, .npy or .npz.", "-o", "--output")
+    ],
     data_options: DataOptions,
 ) -> Outcome:
     """Write the features of samples, for other programs.
