@@ -33,14 +33,11 @@ from tenfold.gaussian.signals import (
     ROOT_FROM,
     FilterMap,
     GradientMap,
-    around_shares,
-    cell_shares,
-    coarse_shares,
+    Side,
     filters_of,
     gap_sizes,
     image_modes,
     long_mode,
-    rise_shares,
     seen_places,
 )
 from tenfold.linalg.algebra import Array
@@ -613,24 +610,26 @@ def _(gradients: GradientMap, graph: Graph) -> View:
     samples = graph.samples - gradients.shift.reshape(gradients.shape)
     images = samples.to("Transpose", perm=[0, *(mode + 1 for mode in (*others, *modes))])
     images = images.to("Reshape", [0, -1, height, width])
-    down = graph.node("MatMul", rise_shares(height), images)
-    right = images @ rise_shares(width).T
+    vertical = Side.of(height)
+    horizontal = Side.of(width)
+    down = graph.node("MatMul", vertical.rise, images)
+    right = images @ horizontal.rise.T
     cells = []
     for sine, cosine in COMPASS:
         rise = (down * float(sine) + right * float(cosine)).to("Max", 0.0)
-        cell = graph.node("MatMul", cell_shares(height), rise) @ cell_shares(width).T
+        cell = graph.node("MatMul", vertical.fine, rise) @ horizontal.fine.T
         cells.append(cell.to("Unsqueeze", [2]))
     fine = graph.node("Concat", *cells, axis=2)  # (n, channels, directions, a, b)
-    n_rows = len(cell_shares(height))
-    n_columns = len(cell_shares(width))
-    coarse = graph.node("MatMul", coarse_shares(n_rows), fine) @ coarse_shares(n_columns).T
+    coarse = graph.node("MatMul", vertical.coarse, fine) @ horizontal.coarse.T
     parts = []
-    sizes = (n_rows, n_columns), (len(coarse_shares(n_rows)), len(coarse_shares(n_columns)))
-    for part, (a, b) in zip((fine, coarse), sizes, strict=True):
+    for part, of_rows, of_columns in (
+        (fine, vertical.around_fine, horizontal.around_fine),
+        (coarse, vertical.around_coarse, horizontal.around_coarse),
+    ):
         unit = part.to("ReduceMax", [1, 2, 3, 4], keepdims=1).to("Max", gradients.level)
         part = part / unit
         squares = (part * part).to("ReduceSum", [2], keepdims=1)
-        around = graph.node("MatMul", around_shares(a), squares) @ around_shares(b).T
+        around = graph.node("MatMul", of_rows, squares) @ of_columns.T
         level = unit.to("Reciprocal") * gradients.level
         part = part / (around + level * level).to("Sqrt")
         parts.append((part + ROOT_FROM).to("Sqrt").flat())

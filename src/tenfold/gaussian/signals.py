@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, prod
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -109,7 +109,8 @@ class FilterMap(SignalMap):
         scale = np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0) / largest
         gaps = gap_sizes(length)
         channels = _channels_seen(len(gaps) * len(KERNELS), n_channels) * scale
-        centres, spreads = np.zeros((2, len(channels)))
+        centres = np.zeros(len(channels))
+        spreads = np.zeros(len(channels))
         for rows in _blocks(len(series), length):
             for gap, own in enumerate(_of_gaps(len(gaps))):
                 answers = _answers(series[rows], channels[own], gaps[gap])
@@ -253,39 +254,46 @@ class GradientMap(SignalMap):
     def of_samples(cls, X: Array, weights: Array, shape: tuple[int, ...]) -> GradientMap:
         """Of samples (n, p) with weights (n,); about 0."""
         images = as_images(X, shape)
+        down = Side.of(images.shape[2]).rise
+        right = Side.of(images.shape[3]).rise
         largest = float(np.abs(images).max(initial=0.0)) or 1.0
         energy = np.zeros(len(X))
         for rows in row_blocks(len(X), 8 * X.shape[1], IN_CACHE):
-            for rise in _rises(images[rows] / largest):
-                energy[rows] += (rise**2).mean(axis=(1, 2, 3))
+            some = images[rows] / largest  # squares do not overflow
+            energy[rows] += ((down @ some) ** 2).mean(axis=(1, 2, 3))
+            energy[rows] += ((some @ right.T) ** 2).mean(axis=(1, 2, 3))
         level = FLAT * float(np.sqrt(weights @ energy / weights.sum())) * largest
         no_shift = np.zeros(X.shape[1])
         return cls(np.zeros(n_gradient_features(shape)), shape, no_shift, level or 1.0)
 
     def raw(self, X: Array) -> Array:
-        """Square roots (n, q) of the rise in each direction and cell, beside cells around."""
+        """Square roots (n, q) of the rise in each direction and cell, relative to cells around."""
         images = as_images(X - self.shift, self.shape)
-        height, width = images.shape[2:]
-        of_rows, of_columns = cell_shares(height), cell_shares(width)
+        vertical = Side.of(images.shape[2])
+        horizontal = Side.of(images.shape[3])
         found = np.empty((len(X), len(self.mean)))
         for rows in row_blocks(len(X), 8 * DIRECTIONS * X.shape[1], IN_CACHE):
-            down, right = _rises(images[rows])
+            down = vertical.rise @ images[rows]
+            right = images[rows] @ horizontal.rise.T
             cells = []
             for sine, cosine in COMPASS:
                 rise = np.maximum(sine * down + cosine * right, 0.0)
-                cells.append(of_rows @ rise @ of_columns.T)
+                cells.append(vertical.fine @ rise @ horizontal.fine.T)
             fine = np.stack(cells, axis=2)  # (n, channels, directions, a, b)
-            coarse = coarse_shares(fine.shape[3]) @ fine @ coarse_shares(fine.shape[4]).T
-            parts = [self._beside_others(part) for part in (fine, coarse)]
+            coarse = vertical.coarse @ fine @ horizontal.coarse.T
+            parts = [
+                self._beside_others(fine, vertical.around_fine, horizontal.around_fine),
+                self._beside_others(coarse, vertical.around_coarse, horizontal.around_coarse),
+            ]
             found[rows] = np.concatenate(parts, axis=1)
         return found
 
-    def _beside_others(self, cells: Array) -> Array:
-        """Rises of cells over those of cells around, as rows; then their square roots."""
+    def _beside_others(self, cells: Array, of_rows: Array, of_columns: Array) -> Array:
+        """Square roots of the rises of cells over those of cells around, as rows."""
         unit = np.maximum(cells.max(axis=(1, 2, 3, 4), keepdims=True), self.level)
         cells = cells / unit  # squares do not overflow
         squares = (cells**2).sum(axis=2, keepdims=True)
-        around = around_shares(cells.shape[3]) @ squares @ around_shares(cells.shape[4]).T
+        around = of_rows @ squares @ of_columns.T
         cells = cells / np.sqrt(around + (self.level / unit) ** 2)
         return np.sqrt(cells + ROOT_FROM).reshape(len(cells), -1)
 
@@ -330,46 +338,38 @@ def as_images(X: Array, shape: tuple[int, ...]) -> Array:
     return images.reshape(len(X), -1, *(shape[mode] for mode in modes))
 
 
-def _rises(images: Array) -> tuple[Array, Array]:
-    """How much brightness rises downwards, and to the right, each in the shape of the images."""
-    height, width = images.shape[2:]
-    return rise_shares(height) @ images, images @ rise_shares(width).T
-
-
-def rise_shares(size: int) -> Array:
-    """The matrix (size, size) that takes the next number minus the last one; ends are repeated."""
-    places = np.arange(size)
-    found = np.zeros((size, size))
-    found[places, np.minimum(places + 1, size - 1)] += 1.0
-    found[places, np.maximum(places - 1, 0)] -= 1.0
-    return found
-
-
 def n_cells(size: int) -> int:
     """How many cells there are along a side."""
     return min(max(ceil(size / CELL), FEWEST_CELLS), MOST_CELLS)
 
 
-def cell_shares(size: int) -> Array:
-    """What each number along a side counts in each cell, (cells, size): most in the middle."""
-    return _triangles(n_cells(size), size)
+class Side(NamedTuple):
+    """Matrices that act along one side of an image of this size, in small and large cells."""
 
+    rise: Array  # (size, size), the next number minus the previous one; ends are repeated
+    fine: Array  # (a, size), what each number counts in each cell: most in the middle
+    coarse: Array  # (b, a), what small cells count in large ones
+    around_fine: Array  # (a, a), the mean over a cell and its two neighbors; ends are repeated
+    around_coarse: Array  # (b, b)
 
-def coarse_shares(n_fine: int) -> Array:
-    """What small cells count in large ones, (ceil(n_fine / 2), n_fine)."""
-    return _triangles(ceil(n_fine / 2), n_fine)
-
-
-def _triangles(n: int, size: int) -> Array:
-    middle = (np.arange(n) + 0.5) * size / n - 0.5
-    found = np.maximum(1 - np.abs(np.arange(size) - middle[:, None]) * n / size, 0.0)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-
-def around_shares(n: int) -> Array:
-    """The mean over a cell and its two neighbours along a side, (n, n); ends are repeated."""
-    places = np.arange(n)
-    found = np.zeros((n, n))
-    for step in (-1, 0, 1):
-        found[places, np.clip(places + step, 0, n - 1)] += 1 / 3
-    return found
+    @classmethod
+    def of(cls, size: int) -> Side:
+        """Of a side with so many numbers."""
+        places = np.arange(size)
+        rise = np.zeros((size, size))
+        rise[places, np.minimum(places + 1, size - 1)] += 1.0
+        rise[places, np.maximum(places - 1, 0)] -= 1.0
+        n_fine = n_cells(size)
+        shares = []
+        around = []
+        for n, n_below in ((n_fine, size), (ceil(n_fine / 2), n_fine)):
+            middle = (np.arange(n) + 0.5) * n_below / n - 0.5
+            distances = np.abs(np.arange(n_below) - middle[:, None])
+            triangles = np.maximum(1 - distances * n / n_below, 0.0)
+            shares.append(triangles / triangles.sum(axis=1, keepdims=True))
+            places = np.arange(n)
+            mean = np.zeros((n, n))
+            for step in (-1, 0, 1):
+                mean[places, np.clip(places + step, 0, n - 1)] += 1 / 3
+            around.append(mean)
+        return cls(rise, *shares, *around)
