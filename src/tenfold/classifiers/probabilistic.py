@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from math import ceil, prod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 
@@ -19,6 +20,7 @@ from tenfold.gaussian.model import (
     LearnedPool,
     LearnedView,
     LeftOut,
+    Packed,
     Scorer,
     learn,
     learn_from_moments,
@@ -39,7 +41,7 @@ from tenfold.threads import one_thread
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.labels import check_groups, check_known_labels, present_labels
-from tenfold.validation.parameter_types import SampleShape
+from tenfold.validation.parameter_types import Label, SampleShape
 
 RBF = ("rbf_wide", "rbf_narrow")
 NEAR_COPY = 0.03  # of the median squared distance in a class: neighbors that are nearer are copies
@@ -168,38 +170,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     def _check_parameters(self) -> None:
         """Validate parameters."""
         parameters.check_declared(self)
-        self._asked_views()
-
-    def _asked_views(self) -> tuple[list[str], dict[str, Any]]:
-        """The names of our views to try, and transformers by their names."""
-        is_one = isinstance(self.views, str) or hasattr(self.views, "transform")
-        listed = [self.views] if is_one else self.views
-        known = {"auto": NAMES, "linear": LINEAR, "rbf": RBF} | {name: (name,) for name in NAMES}
-        if not isinstance(listed, list | tuple) or not listed:
-            raise ValueError(
-                f"views is {self.views!r:.200}; expected 'auto', 'linear' or a list of names and "
-                "transformers, such as ['auto', MPCA(ranks=0.95)]"
-            )
-        names: list[str] = []
-        transformers: dict[str, Any] = {}
-        for view in listed:
-            if view is Ellipsis:
-                view = "auto"
-            if isinstance(view, str):
-                if view not in known:
-                    choices = ("auto", "linear", "rbf", *NAMES)
-                    words = ", ".join(map(repr, choices))
-                    raise parameters.ParameterError(
-                        f"views holds {view!r}; expected one of {words}", "views", view, choices
-                    )
-                names += [name for name in known[view] if name not in names]
-            else:
-                transformers[_free_name(view, transformers)] = _checked_transformer(view)
-        return names, transformers
+        asked_views(self.views)
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -225,12 +202,12 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
 
     def _fit_left_out(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        groups: Any,
+        X: object,
+        y: object,
+        sample_weight: object,
+        groups: object,
         n_groups: int | None,
-        positive: Any = None,
+        positive: Label = None,
     ) -> LeftOut | None:
         """Learn from one batch; ratios of left-out samples where classes are left out in groups.
 
@@ -241,7 +218,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
         assert labels is not None
         classes = present_labels(labels, weight)
-        gathered = _gather(X, labels, weight, classes)
+        gathered = gather(X, labels, weight, classes)
         bunches = None
         if groups is not None:
             names, numbers = check_groups("groups", groups, len(labels))
@@ -254,22 +231,25 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         class_groups = columns = None
         if n_groups is not None:
             class_groups = groups_of_classes(len(classes), n_groups)
-            if positive is not None:
-                alone = np.where(classes == positive, len(classes), class_groups)
-                class_groups = np.unique(alone, return_inverse=True)[1]
-                columns = _columns_with(int(np.searchsorted(classes, positive)), len(classes))
-        learned, left_out = self._learned_and_left_out(gathered, bunches, class_groups, columns)
-        if groups is None and _is_small(gathered):
-            learned["_gathered"] = gathered
+        if class_groups is not None and positive is not None:
+            alone = np.where(classes == positive, len(classes), class_groups)
+            class_groups = np.unique(alone, return_inverse=True)[1]
+            n_columns = min(len(classes), MOST_COLUMNS)
+            some = np.linspace(0, len(classes) - 1, n_columns).round().astype(np.intp)
+            columns = np.union1d(some, np.flatnonzero(classes == positive))
+        learned, left_out = self._learned(gathered, bunches, class_groups, columns)
+        is_small = gathered.sketch.X.nbytes <= KEPT_MOMENTS
+        if groups is None and gathered.sketch.is_complete and is_small:
+            learned["_gathered"] = gathered  # `partial_fit` can go on
         self._set_fitted(described, **learned)
         return left_out
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
-        classes: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        classes: ArrayLike | None = None,
+        sample_weight: object = None,
         *,
         decay: float = 1.0,
     ) -> Self:
@@ -318,13 +298,15 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         if classes is not None:
             check_known_labels(labels, np.unique(classes))
         assert labels is not None
-        gathered = _gather(X, labels, weight, present_labels(labels, weight))
+        gathered = gather(X, labels, weight, present_labels(labels, weight))
         if not first:
             assert self._gathered is not None
             gathered = self._gathered.decayed(factor) + gathered
         kept: dict[str, Any] = {"_gathered": gathered, "_is_stream": True}
-        if _tell_apart(gathered.counts):
-            return self._set_fitted(described, **kept, **self._learned(gathered, None))
+        counts = gathered.counts
+        if (counts > 0).sum() > 1 and (counts > 1).any():
+            learned, _ = self._learned(gathered, None)
+            return self._set_fitted(described, **kept, **learned)
         if hasattr(self, "pool_"):
             raise ValueError(
                 "decay forgets too much: what it leaves is less than what a model can be learned "
@@ -355,10 +337,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         means = moments.means.reshape(len(moments.classes), -1)
         pool = learn_from_moments(moments.counts, means, moments.scatters)
         mean = moments.counts @ means / moments.counts.sum()
-        learned = self._as_learned(moments.classes, moments.counts, priors, pool, mean)
+        learned = attributes_of(moments.classes, moments.counts, priors, pool, mean)
         return self._set_fitted(described, **learned)
 
-    def enroll(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def enroll(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Add classes that come later, or samples of known classes, without learning anew.
 
         Parameters
@@ -380,9 +362,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)
-        rows = _flat(_in_memory(X))
+        rows = _flat(X.in_memory() if isinstance(X, Source) else X)
         w = np.ones(len(rows)) if weight is None else weight
-        rows, labels, w = rows[w > 0], labels[w > 0], w[w > 0]
+        rows = rows[w > 0]
+        labels = labels[w > 0]
+        w = w[w > 0]
         classes = np.union1d(self.classes_, labels)
         at = np.searchsorted(classes, self.classes_)
         codes = np.searchsorted(classes, labels)
@@ -390,7 +374,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         counts[at] = self.class_count_
         priors = np.full(len(classes), self.priors_.mean())
         priors[at] = self.priors_
-        views = [view.enrolled(rows, codes, w, counts, at) for view in self._learned_views()]
+        views = [view.enrolled(rows, codes, w, counts, at) for view in views_of(self.pool_)]
         counts = counts + np.bincount(codes, w, minlength=len(classes))
         new = {
             **vars(self),
@@ -407,7 +391,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         self.__dict__ = new
         return self
 
-    def adapt(self, X: Any) -> Self:
+    def adapt(self, X: object) -> Self:
         """Move mean and noise towards unlabelled samples of another session, site or language.
 
         Another camera, day or microphone moves all samples alike and makes some directions
@@ -434,7 +418,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         recognition toolkits adapt their two-covariance models without labels.
         """
         check.check_fitted(self, "pool_")
-        rows = _flat(_in_memory(check.check_samples(self, X)))
+        samples = check.check_samples(self, X)
+        rows = _flat(samples.in_memory() if isinstance(samples, Source) else samples)
         if len(rows) < 2:
             raise ValueError(
                 f"adapt got {len(rows)} sample; expected two or more, best of many classes, so "
@@ -443,7 +428,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         counts = self.class_count_
         mean = rows.mean(axis=0)
         step = mean - self.pool_["mean"]
-        views = [view.adapted(rows, counts, step) for view in self._learned_views()]
+        views = [view.adapted(rows, counts, step) for view in views_of(self.pool_)]
         pool = {**self.pool_, "views": [view.packed() for view in views], "mean": mean}
         new = {**vars(self), "pool_": pool}
         new.pop("_scorer", None)
@@ -452,11 +437,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
 
     # -- what is learned --------------------------------------------------------------------------
 
-    def _learned(self, gathered: Gathered, bunches: Array | None) -> dict[str, Any]:
-        """What is learned from what was gathered, by name."""
-        return self._learned_and_left_out(gathered, bunches)[0]
-
-    def _learned_and_left_out(
+    def _learned(
         self,
         gathered: Gathered,
         bunches: Array | None,
@@ -472,7 +453,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         priors = parameters.check_priors(self.priors, gathered.classes, counts)
         with np.errstate(divide="ignore"):
             log_priors = np.log(priors)
-        names, transformers = self._asked_views()
+        names, transformers = asked_views(self.views)
         samples = gathered.sketch.X.reshape(-1, *gathered.shape)
         fitted = {name: _fitted(name, view, samples) for name, view in transformers.items()}
         shown = True if self.verbose else None
@@ -492,44 +473,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 stranger_columns,
             )
         _warn_of_near_copies(gathered, pool.log_loss, bunches)
-        learned = self._as_learned(gathered.classes, counts, priors, pool, summary.mean)
+        learned = attributes_of(gathered.classes, counts, priors, pool, summary.mean)
         return learned, pool.left_out
-
-    def _as_learned(
-        self, classes: Array, counts: Array, priors: Array, pool: LearnedPool, mean: Array
-    ) -> dict[str, Any]:
-        """The learned attributes."""
-        return {
-            "classes_": classes,
-            "class_count_": counts,
-            "priors_": priors,
-            "views_": pool.names,
-            "weights_": pool.weights,
-            "loo_log_loss_": pool.log_loss,
-            "_scorer": Scorer.of(pool.views, counts, mean, typical_count(counts)),
-            "pool_": {
-                "views": [view.packed() for view in pool.views],
-                "log_losses": pool.log_losses,
-                "calibration": pool.calibration,
-                "ratio": (pool.ratio_scale, pool.ratio_offset),
-                "mean": mean,
-                "floor": floor_of(float(counts.sum())),
-                "typical_count": typical_count(counts),
-            },
-        }
-
-    def _learned_views(self) -> list[LearnedView]:
-        return [LearnedView.unpacked(packed) for packed in self.pool_["views"]]
-
-    def _ready_scorer(self) -> Scorer:
-        """What scores samples; made once."""
-        check.check_fitted(self, "pool_")
-        if self._scorer is None:
-            mean, n = self.pool_["mean"], self.pool_["typical_count"]
-            scorer = Scorer.of(self._learned_views(), self.class_count_, mean, n)
-            self.__dict__["_scorer"] = scorer
-        assert self._scorer is not None
-        return self._scorer
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle, without what can be made again."""
@@ -541,7 +486,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
 
     def _check_learned(self) -> None:
         """Refuse what a file says of the pool where it does not fit together."""
-        n_classes, size = len(self.classes_), prod(self.sample_shape_)
+        n_classes = len(self.classes_)
+        size = prod(self.sample_shape_)
         _check_pool(self.pool_, self.views_, self.weights_, size)
         if np.shape(self.class_count_) != (n_classes,) or not (self.class_count_ > 0).any():
             raise ValueError("its class_count_ counts no samples of its classes")
@@ -550,7 +496,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             raise ValueError(f"its priors_ sum to {total:.6g}, not to 1")
         try:
             with np.errstate(all="ignore"):
-                views = self._learned_views()
+                views = views_of(self.pool_)
                 for view in views:
                     view.check_fits(n_classes, size)
                 mean, n = self.pool_["mean"], self.pool_["typical_count"]
@@ -579,7 +525,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         large, the numbers of a sample vary together with the score of the class.
         """
         check.check_fitted(self, "pool_")
-        views = [view for view in self._learned_views() if view.is_linear and view.weight > 0]
+        views = [view for view in views_of(self.pool_) if view.is_linear and view.weight > 0]
         if not views:
             raise AttributeError(
                 "patterns_ are of linear views, and none has a weight in this pool; fit with "
@@ -590,7 +536,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
 
     # -- using ------------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Score of every class plus the logarithm of its prior.
 
         The class of the largest one is what `predict` says.
@@ -605,9 +551,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         ndarray of shape (n, C), or (n,) for two classes
             For two classes that of the second minus that of the first.
         """
-        return self._over(X, partial(_decision, log_priors=self.log_priors()))
+        return _over_blocks(self, X, partial(_decision, log_priors=self.log_priors()))
 
-    def log_likelihood_ratio(self, X: Any) -> Array:
+    def log_likelihood_ratio(self, X: object) -> Array:
         """Logarithm of the density under "this class" over that under "someone else".
 
         It does not depend on priors or on which other classes are known, so it is what to
@@ -624,10 +570,12 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             Above 0 where the class explains the sample better than an unseen class does.
             Offset and scale are calibrated on left-out samples.
         """
-        scorer = self._ready_scorer()
-        return self._blocks(X, partial(_ratios, scorer=scorer, ratio=self.pool_["ratio"]))
+        scorer = scorer_of(self)
+        scale, offset = self.pool_["ratio"]
+        work = partial(_ratios, scorer=scorer, scale=scale, offset=offset)
+        return over_blocks(check.check_samples(self, X), work)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: object) -> Array:
         """The most probable class of every sample.
 
         Parameters
@@ -640,9 +588,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         ndarray of shape (n,)
             Labels.
         """
-        return self._over(X, partial(_best, log_priors=self.log_priors(), classes=self.classes_))
+        finish = partial(_best, log_priors=self.log_priors(), classes=self.classes_)
+        return _over_blocks(self, X, finish)
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: object) -> Array:
         """Logarithms of `predict_proba`.
 
         Parameters
@@ -655,10 +604,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         ndarray of shape (n, C)
             At most 0.
         """
-        work = partial(_log_probabilities, log_priors=self.log_priors(), floor=self._floor())
-        return self._over(X, work)
+        log_priors = self.log_priors()
+        finish = partial(_log_probabilities, log_priors=log_priors, floor=self.pool_["floor"])
+        return _over_blocks(self, X, finish)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """The probability of every class, if the sample belongs to one of them.
 
         Parameters
@@ -671,10 +621,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         ndarray of shape (n, C)
             Rows that sum to 1. With N training samples no class gets less than 1 / (N + 2) / C.
         """
-        work = partial(_probabilities, log_priors=self.log_priors(), floor=self._floor())
-        return self._over(X, work)
+        log_priors = self.log_priors()
+        finish = partial(probabilities, log_priors=log_priors, floor=self.pool_["floor"])
+        return _over_blocks(self, X, finish)
 
-    def set_scores(self, X: Any, sets: Any) -> tuple[Array, Array]:
+    def set_scores(self, X: object, sets: object) -> tuple[Array, Array]:
         """Scores of sets of samples, where all samples of a set are of one unknown class.
 
         A set may be all images of one video, or all steps of one walk. Its score is the mean of
@@ -720,16 +671,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.priors_))
 
-    def _floor(self) -> float:
-        return float(self.pool_["floor"])
-
-    def _over(self, X: Any, finish: Any) -> Array:
-        return self._blocks(X, partial(_scored, scorer=self._ready_scorer(), finish=finish))
-
-    def _blocks(self, X: Any, work: Any) -> Array:
-        check.check_fitted(self, "pool_")
-        return over_blocks(check.check_samples(self, X), work)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
@@ -744,17 +685,7 @@ def groups_of_classes(n_classes: int, n_groups: int) -> Array:
     return dealt
 
 
-def _columns_with(positive: int, n_classes: int) -> Array:
-    """The number of a class, and those of some others."""
-    some = np.linspace(0, n_classes - 1, min(n_classes, MOST_COLUMNS)).round().astype(np.intp)
-    return np.union1d(some, [positive])
-
-
 # ── Samples ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def _in_memory(X: Any) -> Array:
-    return np.asarray(X.in_memory() if isinstance(X, Source) else to_numpy(X))
 
 
 def _flat(X: Array) -> Array:
@@ -763,19 +694,15 @@ def _flat(X: Array) -> Array:
     return rows.reshape(len(rows), prod(rows.shape[1:]))
 
 
-def _gather(X: Any, labels: Array, weight: Array | None, classes: Array) -> Gathered:
-    """What is kept of a batch."""
-    if not isinstance(X, Source):
-        return Gathered.of_batch(to_numpy(X), labels, weight, classes)
-    return X.total(partial(_gather_block, classes=classes), labels, weight)
-
-
-def _gather_block(X: Array, labels: Array, weight: Array | None, classes: Array) -> Gathered:
+def gather(X: check.Samples, labels: Array, weight: Array | None, classes: Array) -> Gathered:
+    """What is kept of a batch, or of all blocks of a store."""
+    if isinstance(X, Source):
+        return X.total(partial(gather, classes=classes), labels, weight)
     return Gathered.of_batch(to_numpy(X), labels, weight, classes)
 
 
 def _gather_groups(
-    X: Any,
+    X: check.Samples,
     labels: Array,
     weight: Array | None,
     classes: Array,
@@ -791,7 +718,7 @@ def _gather_groups(
     pairs = np.stack([numbers, np.searchsorted(classes, labels)])
     cells, codes = np.unique(pairs, axis=1, return_inverse=True)
     codes = codes.ravel()  # NumPy 2.0 gives a row
-    by_cell = _gather(X, codes, weight, np.arange(cells.shape[1]))
+    by_cell = gather(X, codes, weight, np.arange(cells.shape[1]))
     sketch = by_cell.sketch.placed(cells[1])
     bunches = cells[0][by_cell.sketch.codes] % min(n_groups, MOST_BUNCHES)
     bunches = np.unique(bunches, return_inverse=True)[1]
@@ -802,7 +729,7 @@ def _gather_groups(
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _check_pool(pool: Any, names: list[str], weights: Array, size: int) -> None:
+def _check_pool(pool: object, names: list[str], weights: Array, size: int) -> None:
     """Refuse a pool from a file that lacks something, or whose values are of other kinds."""
     needed = {"views", "log_losses", "calibration", "ratio", "mean", "floor", "typical_count"}
     if not isinstance(pool, dict) or pool.keys() != needed:
@@ -831,7 +758,35 @@ def _check_pool(pool: Any, names: list[str], weights: Array, size: int) -> None:
         raise ValueError("its pool_ has no views")
 
 
-def _free_name(view: Any, taken: Mapping[str, Any]) -> str:
+def asked_views(views: object) -> tuple[list[str], dict[str, Any]]:
+    """The names of our views to try, and transformers by their names."""
+    is_one = isinstance(views, str) or hasattr(views, "transform")
+    listed = [views] if is_one else views
+    known = {"auto": NAMES, "linear": LINEAR, "rbf": RBF} | {name: (name,) for name in NAMES}
+    if not isinstance(listed, list | tuple) or not listed:
+        raise ValueError(
+            f"views is {views!r:.200}; expected 'auto', 'linear' or a list of names and "
+            "transformers, such as ['auto', MPCA(ranks=0.95)]"
+        )
+    names: list[str] = []
+    transformers: dict[str, Any] = {}
+    for view in listed:
+        if view is Ellipsis:
+            view = "auto"
+        if not isinstance(view, str):
+            transformers[_free_name(view, transformers)] = _checked_transformer(view)
+            continue
+        if view not in known:
+            choices = ("auto", "linear", "rbf", *NAMES)
+            words = ", ".join(map(repr, choices))
+            raise parameters.ParameterError(
+                f"views holds {view!r}; expected one of {words}", "views", view, choices
+            )
+        names += [name for name in known[view] if name not in names]
+    return names, transformers
+
+
+def _free_name(view: object, taken: Collection[str]) -> str:
     """What a transformer is called: its class, and a number where that is taken."""
     name = type(view).__name__
     n_taken = sum(other.partition(" ")[0] == name for other in taken)
@@ -868,16 +823,6 @@ def _fitted(name: str, view: Any, samples: Array) -> Any:
         if "'y'" in str(error):
             raise _needs_labels_error(name) from error
         raise
-
-
-def _is_small(gathered: Gathered) -> bool:
-    """Whether what was gathered is so small that a fitted model keeps it."""
-    return gathered.sketch.is_complete and gathered.sketch.X.nbytes <= KEPT_MOMENTS
-
-
-def _tell_apart(counts: Array) -> bool:
-    """Whether there are samples of two classes, and two of one of them."""
-    return bool((counts > 0).sum() > 1 and (counts > 1).any())
 
 
 def _check_scatter(counts: Array, noise: float, means: Array) -> None:
@@ -919,15 +864,64 @@ def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | N
         )
 
 
+# ── What is learned ──────────────────────────────────────────────────────────────────────────────
+
+
+def attributes_of(
+    classes: Array, counts: Array, priors: Array, pool: LearnedPool, mean: Array
+) -> dict[str, Any]:
+    """The learned attributes of a model, by name."""
+    return {
+        "classes_": classes,
+        "class_count_": counts,
+        "priors_": priors,
+        "views_": pool.names,
+        "weights_": pool.weights,
+        "loo_log_loss_": pool.log_loss,
+        "_scorer": Scorer.of(pool.views, counts, mean, typical_count(counts)),
+        "pool_": {
+            "views": [view.packed() for view in pool.views],
+            "log_losses": pool.log_losses,
+            "calibration": pool.calibration,
+            "ratio": (pool.ratio_scale, pool.ratio_offset),
+            "mean": mean.copy(),  # maps have the same array, and a file would store it once
+            "floor": floor_of(float(counts.sum())),
+            "typical_count": typical_count(counts),
+        },
+    }
+
+
+def views_of(pool: Packed) -> list[LearnedView]:
+    """The views of a pool, as `pool_` has them."""
+    return [LearnedView.unpacked(packed) for packed in pool["views"]]
+
+
+def scorer_of(model: ProbabilisticLDA) -> Scorer:
+    """What scores samples; a model that was loaded makes it once."""
+    check.check_fitted(model, "pool_")
+    if model._scorer is None:
+        pool = model.pool_
+        counts = model.class_count_
+        scorer = Scorer.of(views_of(pool), counts, pool["mean"], pool["typical_count"])
+        model.__dict__["_scorer"] = scorer
+    assert model._scorer is not None
+    return model._scorer
+
+
 # ── What is made of scores ───────────────────────────────────────────────────────────────────────
 
 
-def _scored(X: Array, scorer: Scorer, finish: Any) -> Array:
+def _over_blocks(model: ProbabilisticLDA, X: object, finish: Callable[[Array], Array]) -> Array:
+    """What is made of the scores (n, C) of samples, block by block."""
+    work = partial(_scored, scorer=scorer_of(model), finish=finish)
+    return over_blocks(check.check_samples(model, X), work)
+
+
+def _scored(X: Array, scorer: Scorer, finish: Callable[[Array], Array]) -> Array:
     return np.asarray(finish(scorer.scores(_flat(X))))
 
 
-def _ratios(X: Array, scorer: Scorer, ratio: tuple[float, float]) -> Array:
-    scale, offset = ratio
+def _ratios(X: Array, scorer: Scorer, scale: float, offset: float) -> Array:
     return np.asarray(scale * scorer.ratios(_flat(X)) + offset)
 
 
@@ -940,10 +934,6 @@ def _best(scores: Array, log_priors: Array, classes: Array) -> Array:
     return np.asarray(classes[(scores + log_priors).argmax(axis=1)])
 
 
-def _probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
-    return probabilities(scores, log_priors, floor)
-
-
 def _log_probabilities(scores: Array, log_priors: Array, floor: float) -> Array:
     with np.errstate(divide="ignore"):  # of classes with a prior of 0
-        return np.asarray(np.log(_probabilities(scores, log_priors, floor)))
+        return np.asarray(np.log(probabilities(scores, log_priors, floor)))

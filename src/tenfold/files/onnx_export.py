@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold.classifiers.classifier import ClassSpecificClassifier
 from tenfold.classifiers.members import known_classes
-from tenfold.classifiers.probabilistic import ProbabilisticLDA
+from tenfold.classifiers.probabilistic import ProbabilisticLDA, scorer_of
 from tenfold.classifiers.verifier import ClassSpecificVerifier
 from tenfold.extras import require_extra
 from tenfold.gaussian.formula import StrangerTerm
@@ -416,7 +416,7 @@ def _(model: ProbabilisticLDA, graph: Graph) -> None:
     """Scores of a pool of views, the ratio against a stranger, and what follows from them."""
     check_is_fitted(model, "pool_")
     graph.fold(model.sample_shape_)
-    scorer = model._ready_scorer()
+    scorer = scorer_of(model)
     shape = (len(model.classes_),)
     found = _views(graph, [part.map for part in scorer.ratio_parts])
     parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]

@@ -273,7 +273,8 @@ class Gathered:
         return cls(classes, shape, sketch, moments)
 
     def __add__(self, other: Gathered) -> Gathered:
-        one, two = self._among(other.classes), other._among(self.classes)
+        one = self._among(other.classes)
+        two = other._among(self.classes)
         sketch = one.sketch + two.sketch
         moments = None
         if not sketch.is_complete and prod(self.shape) <= LARGEST_TABLE:

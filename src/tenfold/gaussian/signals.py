@@ -325,10 +325,14 @@ def has_image(shape: tuple[int, ...]) -> bool:
 
 def n_gradient_features(shape: tuple[int, ...]) -> int:
     """How many features an image of this shape has."""
-    height, width = (n_cells(shape[mode]) for mode in image_modes(shape))
-    n_both = height * width + ceil(height / 2) * ceil(width / 2)
-    sides = prod(shape[mode] for mode in image_modes(shape))
-    return prod(shape) // sides * DIRECTIONS * n_both
+    n_channels = prod(shape)
+    n_fine = 1
+    n_coarse = 1
+    for mode in image_modes(shape):
+        n_channels //= shape[mode]
+        n_fine *= n_cells(shape[mode])
+        n_coarse *= ceil(n_cells(shape[mode]) / 2)
+    return n_channels * DIRECTIONS * (n_fine + n_coarse)
 
 
 def as_images(X: Array, shape: tuple[int, ...]) -> Array:
