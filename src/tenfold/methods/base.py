@@ -18,8 +18,10 @@ from math import ceil, prod, sqrt
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 
 from tenfold.linalg.arrays import Array
 from tenfold.linalg.constants import KEPT_MOMENTS, MEDIUM
@@ -55,7 +57,7 @@ from tenfold.validation.parameter_types import (
     VectorSolverName,
 )
 from tenfold.validation.parameters import Number
-from tenfold.validation.samples import InputInfo
+from tenfold.validation.samples import InputInfo, Samples
 
 Labels = Annotated[Array, "labels"]
 Shape = tuple[int, ...]
@@ -117,7 +119,7 @@ class Savable:
     n_features_in_: int
     feature_names_in_: Annotated[Labels, Axes("I")]
     mode_names_: tuple[str, ...]  # of samples with named axes, such as a DataArray
-    mode_labels_: list[Any]  # what the entries of each mode are called; None where they are not
+    mode_labels_: list[object]  # what the entries of each mode are called; None where they are not
     range_: Annotated[Array, Axes(2)]  # the least and largest number of all training samples
     _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
     takes_gaps = False  # whether NaN may come
@@ -127,23 +129,23 @@ class Savable:
         "_stacked",
     )  # goes where a new fit comes
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The state for a pickle: the moments that `fit` keeps in memory are left out."""
-        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state: dict[str, object] = dict(super().__getstate__())  # type: ignore[call-overload]
         if not self._is_stream:
             state.pop("moments_", None)
         return state
 
-    def _learned_attributes(self) -> dict[str, Any]:
+    def _learned_attributes(self) -> dict[str, object]:
         """What was learned, by name."""
         return {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
 
     def _set_fitted(
         self,
         input_info: InputInfo,
-        model: Any = None,
+        model: object = None,
         moments: ClassMoments | None = None,
-        **more: Any,
+        **more: object,
     ) -> Self:
         """Replace all that was learned: the fields of a model are shown as attributes.
 
@@ -219,8 +221,8 @@ class Learner(Savable, BaseEstimator):
         """Warn of what was guessed for a model, and of directions that it lacks."""
 
     def _map_samples(
-        self, input_info: InputInfo, X: Any, weight: Array | None
-    ) -> tuple[InputInfo, Any]:
+        self, input_info: InputInfo, X: Samples, weight: Array | None
+    ) -> tuple[InputInfo, Samples]:
         """What is known of the samples, and the batch as seen: a kernel learns its map here."""
         return input_info, X.reshape(len(X), -1) if self._flattens else X
 
@@ -230,7 +232,7 @@ class Learner(Savable, BaseEstimator):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn from one batch.
 
         Parameters
@@ -249,29 +251,30 @@ class Learner(Savable, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
-        info, X, y, weight = check.check_first_batch(self, X, y, sample_weight)
-        classes = present_labels(y, weight)
-        input_info, X = self._map_samples(info, X, weight)
-        ranks = self._model_ranks(X.shape[1:], classes)
-        rounds = self._recipe().expected_rounds(X.ndim - 1)
+        info, samples, labels, weight = check.check_first_batch(self, X, y, sample_weight)
+        classes = present_labels(labels, weight)
+        info, samples = self._map_samples(info, samples, weight)
+        shape = samples.shape[1:]
+        ranks = self._model_ranks(shape, classes)
+        rounds = self._recipe().expected_rounds(len(shape))
         memory = parameters.memory_budget()
-        rows = len(X) if X.ndim == 2 else prod(X.shape)
+        rows = len(samples) if len(shape) == 1 else prod(samples.shape)
         with one_thread(rows <= MEDIUM):  # few vectors
-            statistics = statistics_of(X, y, weight, classes, ranks, rounds, memory)
-        model = self._learn(statistics, input_info["sample_shape_"])
-        small = 8 * len(classes) * prod(X.shape[1:]) ** 2 <= KEPT_MOMENTS
-        if not (self._streams and small and tables_fit(X.shape[1:], len(classes), memory)):
-            return self._set_fitted(input_info, model)
+            statistics = statistics_of(samples, labels, weight, classes, ranks, rounds, memory)
+        model = self._learn(statistics, info["sample_shape_"])
+        small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
+        if not (self._streams and small and tables_fit(shape, len(classes), memory)):
+            return self._set_fitted(info, model)
         if not isinstance(statistics, ClassMoments):
-            statistics = moments_of(X, y, weight, classes)
-        return self._set_fitted(input_info, model, statistics)
+            statistics = moments_of(samples, labels, weight, classes)
+        return self._set_fitted(info, model, statistics)
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
-        classes: Any = None,
-        sample_weight: Any = None,
+        X: object,
+        y: object = None,
+        classes: ArrayLike | None = None,
+        sample_weight: object = None,
         *,
         decay: float = 1.0,
     ) -> Self:
@@ -302,30 +305,33 @@ class Learner(Savable, BaseEstimator):
         self._check_parameters()
         first = not hasattr(self, "sample_shape_")
         if first:
-            info, X, y, weight = check.check_first_batch(self, X, y, sample_weight, classes)
-            announced = y is not None and classes is not None
-            known = np.unique(classes) if announced else present_labels(y, weight)
+            info, samples, labels, weight = check.check_first_batch(
+                self, X, y, sample_weight, classes
+            )
+            known = present_labels(labels, weight)
+            if labels is not None and classes is not None:
+                known = np.unique(classes)
         else:
             check_same_classes(classes if self._needs_labels else None, self.classes_)
-            X, y, weight = check.check_batch(self, X, y, sample_weight)
-            info, X = check.described_with(self, X)
+            samples, labels, weight = check.check_batch(self, X, y, sample_weight)
+            info, samples = check.described_with(self, samples)
             known = self.classes_
-        check_known_labels(y, known)
+        check_known_labels(labels, known)
         factor = check_decay("decay", decay)
-        size = prod(X.shape[1:])
+        size = prod(samples.shape[1:])
         if first:
-            parameters.announce_tables(len(X), size, len(known), stacklevel=2)
+            parameters.announce_tables(len(samples), size, len(known), stacklevel=2)
         else:
             so_far = check.check_kept_moments(self)
             parameters.check_tables_fit(size, len(known))
-        input_info, X = self._map_samples(info, X, weight)
-        moments = moments_of(X, y, weight, known)
+        info, samples = self._map_samples(info, samples, weight)
+        moments = moments_of(samples, labels, weight, known)
         if not first:
             moments = self._added(so_far, factor, moments)
         if not self._is_learnable(moments):
-            return self._set_fitted(input_info, None, moments, _is_stream=True, classes_=known)
-        model = self._learn(moments, input_info["sample_shape_"])
-        return self._set_fitted(input_info, model, moments, _is_stream=True)
+            return self._set_fitted(info, None, moments, _is_stream=True, classes_=known)
+        model = self._learn(moments, info["sample_shape_"])
+        return self._set_fitted(info, model, moments, _is_stream=True)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -381,7 +387,7 @@ class Learner(Savable, BaseEstimator):
             )
         return moments
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
@@ -535,7 +541,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         check.check_fitted(self, "projections_")
         return [self]
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: object) -> Array:
         """Project samples onto the learned subspaces (eq. 6).
 
         Parameters
@@ -557,7 +563,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         found = over_blocks(samples, self._on_samples(work))
         return labelled_like(X, found, self, container)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: object) -> Array:
         """Map projected samples back to the space of the samples, by least squares.
 
         Parameters
@@ -578,7 +584,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         centre = self._centre()
         return over_blocks(Y, partial(reconstructed, projections=own, centre=centre, shape=shape))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """What each number of a flat projected sample is called.
 
         Parameters
@@ -605,7 +611,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         ]
         return np.array(names, dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self._needs_labels
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -225,7 +225,7 @@ class ClassSpecificProjector(TensorProjector):
                 stacklevel=4,
             )
         for one in models:
-            asked = self.ranks
+            asked: object = self.ranks
             if isinstance(asked, Mapping):
                 asked = parameters.ranks_of_class(asked, classes[one.positive_index])
             if asked is None:
@@ -267,7 +267,7 @@ class ClassSpecificProjector(TensorProjector):
 
     # -- how it is used --------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """The log likelihood ratio of the class and everything else, or minus the distance.
 
         With ``decision="distance"`` and in methods without that parameter, minus the distance to
@@ -303,7 +303,7 @@ class ClassSpecificProjector(TensorProjector):
         """Whether it learned a likelihood ratio, whatever `decision` says by now."""
         return bool(self.contrasts_.size)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Average precision of `decision_function` at finding the positive class.
 
         Parameters

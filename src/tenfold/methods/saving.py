@@ -15,23 +15,24 @@ import os
 import warnings
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.linalg.arrays import Array
 from tenfold.methods.sklearn_steps import TRANSFORMERS, sklearn_learned, sklearn_name
 from tenfold.serialization import model_format
-from tenfold.serialization.values import Packer, packed_reading
+from tenfold.serialization.values import Packed, Packer, packed_reading
 
 
 def save(
-    model: Any,
+    model: BaseEstimator,
     path: str | os.PathLike[str],
     *,
-    reading: Mapping[str, Any] | None = None,
+    reading: Mapping[str, object] | None = None,
     moments: bool = False,
 ) -> None:
     """Write a fitted estimator or pipeline to a safetensors file, which `load_model` reads.
@@ -88,7 +89,7 @@ def save(
     model_format.write(path, header, packer.arrays)
 
 
-def steps_of(model: Any) -> list[Any]:
+def steps_of(model: BaseEstimator) -> list[BaseEstimator]:
     """The estimators that samples go through, the last one last; one for what is no pipeline."""
     named = model.steps if isinstance(model, Pipeline) else [("", model)]
     steps = [step for _, step in named if step not in (None, "passthrough")]
@@ -110,7 +111,7 @@ class ModelPacker(Packer):
         super().__init__()
         self.moments = moments
 
-    def model(self, model: Any) -> dict[str, Any]:
+    def model(self, model: BaseEstimator) -> Packed:
         """A fitted estimator, or the steps of a fitted pipeline."""
         if not isinstance(model, Pipeline):
             return self.estimator(model, "")
@@ -118,15 +119,15 @@ class ModelPacker(Packer):
             check_is_fitted(step)
         return self.pipeline(model, "")
 
-    def pipeline(self, pipeline: Pipeline, prefix: str) -> dict[str, Any]:
+    def pipeline(self, pipeline: Pipeline, prefix: str) -> Packed:
         """The steps of a pipeline by name."""
-        packed: list[Any] = []
+        packed: list[object] = []
         for name, step in pipeline.steps:
             skipped = step in (None, "passthrough")
             packed.append([name, step if skipped else self.estimator(step, f"{prefix}{name}.")])
         return {"pipeline": packed}
 
-    def estimator(self, estimator: Any, prefix: str) -> dict[str, Any]:
+    def estimator(self, estimator: BaseEstimator, prefix: str) -> Packed:
         """Method, parameters and learned attributes of an estimator."""
         _check_known(estimator)
         name = type(estimator).__name__
@@ -146,7 +147,7 @@ class ModelPacker(Packer):
             "learned": self.table(name, learned, prefix),
         }
 
-    def other(self, value: Any, name: str) -> Any:
+    def other(self, value: object, name: str) -> object:
         """An estimator or a pipeline inside another."""
         if isinstance(value, Pipeline):
             return self.pipeline(value, f"{name}.")
@@ -162,12 +163,12 @@ class ModelPacker(Packer):
         return super().other(value, name)
 
 
-def is_savable(value: Any) -> bool:
+def is_savable(value: object) -> bool:
     """Whether it is an estimator that says what it learned, as `methods.base.Savable` does."""
     return hasattr(value, "_learned_attributes")
 
 
-def _check_known(estimator: Any) -> None:
+def _check_known(estimator: BaseEstimator) -> None:
     """Refuse what `load_model` would not know, with what to do instead."""
     kind = type(estimator).__qualname__
     ours = type(estimator).__module__.partition(".")[0] == "tenfold"
@@ -182,7 +183,7 @@ def _check_known(estimator: Any) -> None:
     )
 
 
-def check_savable(estimator: Any, moments: bool) -> None:
+def check_savable(estimator: BaseEstimator, moments: bool) -> None:
     """Refuse to save moments that are not kept, and a model that is nothing but moments."""
     name = type(estimator).__name__
     if hasattr(estimator, "_gathered") and not hasattr(estimator, "pool_"):
@@ -208,7 +209,7 @@ def check_savable(estimator: Any, moments: bool) -> None:
         )
 
 
-def samples_inside(estimator: Any) -> list[str]:
+def samples_inside(estimator: BaseEstimator) -> list[str]:
     """What a fitted model holds of single training samples by its nature, in words.
 
     Parameters
@@ -223,7 +224,7 @@ def samples_inside(estimator: Any) -> list[str]:
         none. Counts are sums of weights, so a sample of weight 2 is not known to be one.
     """
     found: list[str] = []
-    counts: Any = getattr(estimator, "class_count_", None)
+    counts: Array = getattr(estimator, "class_count_", np.zeros(0))
     if hasattr(estimator, "class_means_") or hasattr(estimator, "pool_"):
         found += [_only_sample(c) for c in estimator.classes_[(counts > 0) & (counts < 2)]]
     elif hasattr(estimator, "positive_index_"):
@@ -231,7 +232,7 @@ def samples_inside(estimator: Any) -> list[str]:
         for side in (positive, ~positive):
             few = side & (counts > 0) & (counts[side].sum() < 2)
             found += [_only_sample(c) for c in estimator.classes_[few]]
-    elif counts is not None and hasattr(estimator, "mean_") and counts.sum() < 2:
+    elif len(counts) and hasattr(estimator, "mean_") and counts.sum() < 2:
         found.append("the only training sample, which is the mean")
     elif np.min(getattr(estimator, "n_samples_seen_", 2)) < 2:
         found.append("the only training sample, or means of it")
@@ -256,11 +257,11 @@ def samples_inside(estimator: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _only_sample(label: Any) -> str:
+def _only_sample(label: object) -> str:
     return f"the only sample of class {np.asarray(label).item()!r}, which is the mean of that class"
 
 
-def summary(steps: list[Any]) -> dict[str, Any]:
+def summary(steps: list[BaseEstimator]) -> Packed:
     """What a person wants to know of a model first, one entry per projector where there are many.
 
     Parameters
@@ -294,7 +295,7 @@ def summary(steps: list[Any]) -> dict[str, Any]:
     }
 
 
-def is_learned(estimator: Any) -> bool:
+def is_learned(estimator: BaseEstimator) -> bool:
     """Whether there is a model: `partial_fit` may still be waiting for samples of some classes."""
     try:
         return bool(getattr(estimator, "members_", ()))
@@ -302,7 +303,7 @@ def is_learned(estimator: Any) -> bool:
         return False
 
 
-def sample_shape_of(step: Any) -> tuple[int, ...]:
+def sample_shape_of(step: BaseEstimator) -> tuple[int, ...]:
     """The shape of the samples of a fitted estimator; scikit-learn's take rows."""
     if hasattr(step, "sample_shape_"):
         return tuple(step.sample_shape_)

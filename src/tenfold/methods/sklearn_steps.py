@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 MARK = "sklearn."  # before the name of a transformer in a file
 MOST_FEATURES = 2**40
@@ -63,7 +64,7 @@ TRANSFORMERS = {
 }
 
 
-def sklearn_name(estimator: Any) -> str | None:
+def sklearn_name(estimator: object) -> str | None:
     """Its name in a file; None for what is not in the list, such as a subclass."""
     kind = type(estimator)
     known = TRANSFORMERS.get(kind.__name__)
@@ -73,7 +74,7 @@ def sklearn_name(estimator: Any) -> str | None:
     return MARK + kind.__name__ if same else None
 
 
-def sklearn_learned(estimator: Any) -> dict[str, Any]:
+def sklearn_learned(estimator: BaseEstimator) -> dict[str, object]:
     """The learned attributes that a file holds; none of a transformer that is not fitted."""
     known = TRANSFORMERS[type(estimator).__name__]
     names = [*known.arrays, *known.numbers, *known.counts]
@@ -82,8 +83,8 @@ def sklearn_learned(estimator: Any) -> dict[str, Any]:
 
 
 def sklearn_transformer(
-    name: str, parameters: Mapping[str, Any], learned: Mapping[str, Any]
-) -> Any:
+    name: str, parameters: Mapping[str, object], learned: Mapping[str, Any]
+) -> BaseEstimator:
     """A transformer of the list from what a file says; a ValueError where that cannot be.
 
     Parameters
@@ -149,7 +150,7 @@ def _check_learned(name: str, known: Known, learned: Mapping[str, Any]) -> None:
         raise ValueError(f"the feature_names_in_ of its {name} are not {n_features} names")
 
 
-def _check_works(name: str, estimator: Any) -> None:
+def _check_works(name: str, estimator: BaseEstimator) -> None:
     """Refuse a transformer that does not transform, as parameters and attributes may disagree."""
     zeros = np.zeros((1, estimator.n_features_in_))
     names = vars(estimator).pop("feature_names_in_", None)  # zeros have none

@@ -109,7 +109,9 @@ class CovariateRemover(Step):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, covariates: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, covariates: object = None, sample_weight: object = None
+    ) -> Self:
         """Learn what one unit of each covariate adds to samples.
 
         Parameters
@@ -191,7 +193,7 @@ class CovariateRemover(Step):
         slopes = found.slopes.reshape(len(found.means), *shape)
         return self._set_fitted(described, covariate_means_=found.means, slopes_=slopes)
 
-    def _parted(self, X: Any, covariates: Any) -> tuple[object, Array | None]:
+    def _parted(self, X: check.Samples, covariates: object) -> tuple[check.Samples, Array | None]:
         """Samples and their covariates, which are in memory; None for none."""
         if self.last is None:
             return X, None if covariates is None else check_covariates(covariates, len(X))
@@ -212,7 +214,7 @@ class CovariateRemover(Step):
 
     # -- using -----------------------------------------------------------------------------------
 
-    def transform(self, X: Any, covariates: Any = None) -> Any:
+    def transform(self, X: object, covariates: object = None) -> Any:
         """Samples as they would be with the mean covariates.
 
         Parameters

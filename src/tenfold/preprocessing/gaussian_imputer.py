@@ -76,7 +76,7 @@ class GaussianImputer(Step):
     def __init__(self, sample_shape: SampleShape = None):
         self.sample_shape = sample_shape
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn mean and covariance of whole samples, from samples with gaps.
 
         Parameters
@@ -157,7 +157,7 @@ def _check_known(X: Array, weight: Array | None) -> None:
         )
 
 
-def _check_memory(X: Any) -> None:
+def _check_memory(X: check.Samples) -> None:
     size = prod(X.shape[1:])
     check_memory(
         f"learning how gaps are completed in {len(X)} samples of {size} numbers",

@@ -203,7 +203,7 @@ class ModeScaler(Step):
         """The modes as axes of a batch of samples of this shape."""
         return tuple(mode + 1 for mode in parameters.check_modes("modes", self.modes, shape))
 
-    def _moments(self, X: Any, weight: Array | None) -> FibreMoments:
+    def _moments(self, X: check.Samples, weight: Array | None) -> FibreMoments:
         axes = self._axes(tuple(X.shape[1:]))
         work = partial(FibreMoments.of_block, axes=axes)
         return X.total(work, None, weight) if isinstance(X, Source) else work(X, None, weight)

@@ -29,12 +29,14 @@ class Step(TransformerMixin, Savable, BaseEstimator):
     output = "tensor"  # what comes out has the modes of what came in; "flat": it is flat rows
 
     @property
-    def members_(self) -> list[Any]:
+    def members_(self) -> list[BaseEstimator]:
         """The projectors inside: none."""
         check.check_fitted(self, "sample_shape_")
         return []
 
-    def _changed(self, X: Any, work: Callable[..., Array], column: Array | None = None) -> object:
+    def _changed(
+        self, X: check.Samples, work: Callable[..., Array], column: Array | None = None
+    ) -> Any:
         """``work(block, part of column)`` of all blocks of samples.
 
         Parameters
@@ -59,12 +61,14 @@ class Step(TransformerMixin, Savable, BaseEstimator):
             return asarray_like(work(X.in_memory(), *beside), X.array)
         return X.rows(work, column) if isinstance(X, Source) else work(X, *beside)
 
-    def _changed_samples(self, X: object, work: Callable[..., Array]) -> object:
+    def _changed_samples(self, X: check.Samples, work: Callable[..., Array]) -> check.Samples:
         """As `_changed`, for who learns from the samples that come out: a `Source`, or an array.
 
         What `set_output` asks for is for who uses the step.
         """
-        found = MappedStore(X, work) if isinstance(X, StoredSamples) else over_blocks(X, work)
+        if isinstance(X, StoredSamples):
+            return StoredSamples.of(MappedStore(X, work))
+        found = over_blocks(X, work)
         source = as_source(found)
         return found if source is None else source
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from inspect import signature
 from itertools import product
 from math import prod
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -24,7 +24,7 @@ from sklearn.base import (
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,35 +44,40 @@ from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.threads import threads_for
 from tenfold.validation.containers import in_numpy, rows_of
 from tenfold.validation.labels import check_classes, present_labels
-from tenfold.validation.parameter_types import Folds
+from tenfold.validation.parameter_types import ClassRanks, Folds, Ridge, Shrinkage
 from tenfold.validation.parameters import memory_budget
 from tenfold.validation.samples import InputInfo, check_first_batch
 
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]
-Candidate = dict[str, Any]  # parameters under the names that `set_params` takes
+Candidate = dict[str, object]  # parameters under the names that `set_params` takes
 Results = dict[str, Any]  # `cv_results_`: arrays, and the list of candidates under "params"
+Scorer = Callable[..., float]  # takes an estimator, samples and labels
+T = TypeVar("T")
+Candidates = Sequence[T] | Array | None  # of one parameter
 NEAREST_MEAN = "nearest_mean"
 
 
-def _best_has(name: str) -> Any:
+def _best_has(name: str) -> Callable[[Callable[..., object]], Any]:
     def present(self: RankSearchCV) -> bool:
         return hasattr(getattr(self, "best_estimator_", self.estimator), name)
 
-    return available_if(present)
+    decorate: Callable[[Callable[..., object]], Any] = available_if(present)
+    return decorate
 
 
-def _of_best(name: str) -> Any:
+def _of_best(name: str) -> Callable[..., Any]:
     """A method of the best estimator, where that has it."""
 
-    def method(self: RankSearchCV, X: object, **params: object) -> Any:
+    def method(self: RankSearchCV, X: object, **params: object) -> object:
         check_is_fitted(self, "best_estimator_")
         return getattr(self.best_estimator_, name)(X, **params)
 
     method.__name__ = name
     method.__doc__ = f"`{name}` of the best estimator."
     method.__qualname__ = f"RankSearchCV.{name}"
-    return _best_has(name)(method)
+    found: Callable[..., Any] = _best_has(name)(method)
+    return found
 
 
 @dataclass(eq=False, repr=False)
@@ -160,14 +165,14 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'ranks': (5, 5)}
     """
 
-    estimator: Any
-    ranks: Any = None
+    estimator: BaseEstimator
+    ranks: Candidates[ClassRanks] = None
     _: KW_ONLY
-    ridge: Any = None
-    shrinkage: Any = None
+    ridge: Candidates[Ridge] = None
+    shrinkage: Candidates[Shrinkage] = None
     cv: Folds | None = None
-    scoring: Any = None
-    refit: Any = True
+    scoring: str | Scorer | None = None
+    refit: bool | Callable[[Results], int] = True
     verbose: bool | None = None
 
     def fit(
@@ -211,7 +216,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
         n = len(checked)
         splits = positions(cv.split(np.arange(n), labels, groups), n)
-        learners: list[Any] = variants
+        learners = variants
         parts: Iterable[ClassStatistics | None] = [None] * len(splits)
         whole: ClassStatistics | None = None
         if not needs_inner_folds(self.estimator, self.scoring):
@@ -235,7 +240,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     # -- what is asked for -----------------------------------------------------------------------
 
-    def _scorer(self) -> Any:
+    def _scorer(self) -> Scorer:
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(
                 f"scoring is {self.scoring!r}; expected one scorer, by name or as a callable, "
@@ -243,7 +248,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             )
         if self.scoring == NEAREST_MEAN:
             return NearestMeanScorer()
-        return check_scoring(self.estimator, scoring=self.scoring)
+        scorer: Scorer = check_scoring(self.estimator, scoring=self.scoring)
+        return scorer
 
     def _candidates(self, learner: Learner, shape: tuple[int, ...]) -> list[Candidate]:
         """All combinations, under the names that `set_params` takes."""
@@ -260,19 +266,19 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if not asked:
             projector = known["projector"] if prefix else learner
             sizes = (prod(shape[1:]),) if projector._flattens else shape[1:]
-            asked[f"{prefix}ranks"] = rank_ladder(sizes, shape[0])
+            asked[f"{prefix}ranks"] = list(rank_ladder(sizes, shape[0]))
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
     # -- what is kept ----------------------------------------------------------------------------
 
     def _best(
         self,
-        variants: list[Any],
+        variants: list[BaseEstimator],
         results: Results,
         samples: Samples,
         info: InputInfo,
         whole: ClassStatistics | None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """The best candidate, fitted on all samples, from their statistics where these are there.
 
         Of equals it is that with the most dimensions.
@@ -283,7 +289,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"refit chose candidate {chosen}, but there are {len(variants)}; it must return "
                 "a position in cv_results_['params']"
             )
-        found: dict[str, Any] = {
+        found: dict[str, object] = {
             "best_index_": int(chosen),
             "best_params_": results["params"][chosen],
             "best_score_": float(results["mean_test_score"][chosen]),
@@ -320,7 +326,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     transform = _of_best("transform")
 
     @_best_has("transform")
-    def fit_transform(self, X: object, y: object = None, **fit_parameters: object) -> Any:
+    def fit_transform(self, X: object, y: object = None, **fit_parameters: object) -> object:
         """Search, then `transform` the same samples."""
         return self.fit(X, y, **fit_parameters).transform(X)
 
@@ -329,7 +335,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         return float(self._scorer()(self.best_estimator_, X, in_numpy(y, "y"), **params))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         own = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "transformer_tags", "target_tags"):
@@ -366,15 +372,22 @@ class NearestMeanScorer:
             "not to score later; put a classifier after transform"
         )
 
-    def of_fold(self, estimator: Any, X_train: Any, y_train: Any, X: Any, y: Any) -> float:
+    def of_fold(
+        self,
+        estimator: BaseEstimator,
+        X_train: object,
+        y_train: Array,
+        X: object,
+        y: Array,
+    ) -> float:
         """The accuracy on test samples."""
         nearest = NearestMean().fit(np.asarray(estimator.transform(X_train)), y_train)
         return float(np.mean(nearest.predict(np.asarray(estimator.transform(X))) == y))
 
 
 def search_ranks(
-    estimator: Any, X: Any, y: Any, folds: Any, *, verbose: bool | None = None
-) -> tuple[Any, dict[Ranks, float]]:
+    estimator: BaseEstimator, X: Array, y: Array, folds: Folds, *, verbose: bool | None = None
+) -> tuple[BaseEstimator, dict[Ranks, float]]:
     """Search the ranks of an estimator on a ladder of candidates.
 
     A bank is measured by its accuracy, a model of one class by its average precision. Other
@@ -413,7 +426,7 @@ def search_ranks(
         last = [("mean", NearestMean())] if only_projects else []
         judged = Pipeline([*before, (name, searched), *last])
         grid = {f"{name}__{parameter}": candidates}
-        found: Any = GridSearchCV(judged, grid, cv=folds, refit=largest_of_best)
+        found = GridSearchCV(judged, grid, cv=folds, refit=largest_of_best)
     else:
         scoring = NEAREST_MEAN if only_projects else None
         found = RankSearchCV(searched, candidates, cv=folds, scoring=scoring, verbose=verbose)
@@ -491,7 +504,7 @@ class Samples:
     weight: Array | None
     weighs: bool
 
-    def part(self, rows: Array) -> tuple[Any, Array | None]:
+    def part(self, rows: Array) -> tuple[object, Array | None]:
         """Some of the samples and their labels; estimators look at the names of a table."""
         X = rows_of(self.given if hasattr(self.given, "iloc") else self.checked, rows)
         return X, None if self.labels is None else self.labels[rows]
@@ -529,7 +542,7 @@ def search_results(candidates: list[Candidate], trials: list[Trial]) -> Results:
     return results
 
 
-def listed(name: str, values: object) -> list[Any]:
+def listed(name: str, values: object) -> list[object]:
     """The candidates for a parameter, unless what came looks like a single one.
 
     Parameters
@@ -556,14 +569,14 @@ def listed(name: str, values: object) -> list[Any]:
     return list(values)
 
 
-def _is_one(name: str, values: tuple[Any, ...]) -> bool:
+def _is_one(name: str, values: tuple[object, ...]) -> bool:
     """Whether a tuple is a candidate itself: a rank per mode, or a ridge that is absolute."""
     if name == "ranks":
         return len(values) > 0 and all(isinstance(value, Real) for value in values)
     return values[:1] == ("absolute",)
 
 
-def step_with_ranks(estimator: object, steps: list[tuple[str, Any]]) -> int:
+def step_with_ranks(estimator: object, steps: list[tuple[str, BaseEstimator]]) -> int:
     """The place of the step whose ranks are searched: the last that has some."""
     for place in reversed(range(len(steps))):
         step = steps[place][1]
@@ -660,11 +673,11 @@ class FoldModels:
     number: int
     train: Array
     test: Array
-    learners: list[Any]
+    learners: list[BaseEstimator]
     statistics: ClassStatistics | None
     info: InputInfo
 
-    def tried(self, scorer: Any, samples: Samples) -> Trial:
+    def tried(self, scorer: Scorer, samples: Samples) -> Trial:
         """Fit and score all candidates.
 
         What has no finite score is an error that names the fold, and a class that it lacks.
@@ -687,7 +700,11 @@ class FoldModels:
                 for estimator in fitted:
                     start = time.perf_counter()
                     if isinstance(scorer, NearestMeanScorer):
-                        score = scorer.of_fold(estimator, *samples.part(self.train), X, y)
+                        assert samples.labels is not None
+                        X_train, _ = samples.part(self.train)
+                        y_train = samples.labels[self.train]
+                        y_test = samples.labels[self.test]
+                        score = scorer.of_fold(estimator, X_train, y_train, X, y_test)
                     else:
                         score = scorer(estimator, *batch, **weighted)
                     score_times.append(time.perf_counter() - start)
@@ -702,7 +719,7 @@ class FoldModels:
             raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
         return Trial(np.array(scores), np.array(fit_times), np.array(score_times))
 
-    def fitted(self, samples: Samples) -> Iterator[list[Any]]:
+    def fitted(self, samples: Samples) -> Iterator[list[BaseEstimator]]:
         """Every candidate fitted on the training part: one list after another, of bounded size.
 
         From shared statistics they are solved as stacks.
@@ -725,7 +742,7 @@ def needs_inner_folds(estimator: object, scoring: object) -> bool:
     return getattr(estimator, "classifier", None) is not None
 
 
-def takes_weight(scorer: Any, estimator: Any) -> bool:
+def takes_weight(scorer: Scorer, estimator: BaseEstimator) -> bool:
     """Whether a scorer can weigh samples; one that stands for `score` can if that can."""
     if isinstance(scorer, NearestMeanScorer):
         return False

@@ -15,16 +15,19 @@ as samples have.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from math import isfinite, prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tenfold.linalg.algebra import Array
 from tenfold.statistics.accumulate import check_squares
 from tenfold.statistics.moments import ClassMoments, is_definite
+
+T = TypeVar("T")
+Packed = dict[str, object]  # a JSON object
 
 LABEL_KINDS = {"U": str, "i": int, "u": int, "b": bool}
 LABEL_BYTES = 64 * 2**20  # of one array of labels; a few declared bytes must not claim gigabytes
@@ -84,11 +87,11 @@ class Packer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
-        self.labels: list[dict[str, Any]] = []
+        self.labels: list[Packed] = []
         self._places: dict[int, int] = {}  # of arrays in `labels`: members of a bank share them
         self._names: dict[int, str] = {}  # of arrays in `arrays`, for the same reason
 
-    def table(self, owner: str, values: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
+    def table(self, owner: str, values: Mapping[str, object], prefix: str = "") -> Packed:
         """Values by name; what cannot be in a file is named with its owner."""
         packed = {}
         for name, value in values.items():
@@ -124,7 +127,7 @@ class Packer:
             return {"moments": {k: self.value(v, f"{name}.{k}") for k, v in parts.items()}}
         return self.other(value, name)
 
-    def other(self, value: object, name: str) -> Any:
+    def other(self, value: object, name: str) -> object:
         """What is no plain value."""
         raise TypeError("it is no finite number, no word, and no array or list of these")
 
@@ -187,7 +190,7 @@ READING_KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def check_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+def check_reading(reading: Mapping[str, Any]) -> Packed:
     """How samples were read, as a file says it; a ValueError where that cannot be.
 
     Parameters
@@ -242,7 +245,7 @@ class Unpacker:
         self.labels = [unpacked_labels(packed) for packed in labels]
         self.arrays = arrays
 
-    def table(self, packed: object) -> dict[str, Any]:
+    def table(self, packed: object) -> Packed:
         """Values by name."""
         return {name: self.value(value) for name, value in expect(dict, packed).items()}
 
@@ -259,16 +262,17 @@ class Unpacker:
         ((kind, inside),) = packed.items()
         return getattr(self, f"_{kind}")(inside)
 
-    def _list(self, inside: object) -> list[Any]:
+    def _list(self, inside: object) -> list[object]:
         return list(self.value(expect(list, inside)))
 
-    def _pairs(self, inside: object) -> dict[Any, Any]:
+    def _pairs(self, inside: object) -> dict[object, object]:
         return mapping_of(self.value(expect(list, inside)))
 
-    def _array(self, inside: Any) -> Array:
-        if expect(str, inside) not in self.arrays:
+    def _array(self, inside: object) -> Array:
+        name = expect(str, inside)
+        if name not in self.arrays:
             raise ValueError(f"its header speaks of an array {inside!r:.80} that is not there")
-        return self.arrays[inside]
+        return self.arrays[name]
 
     def _columns(self, inside: object) -> Array:
         return np.asfortranarray(self._array(inside))
@@ -332,7 +336,7 @@ def unpacked_labels(packed: object) -> Array:
     return array
 
 
-def mapping_of(pairs: list[Any]) -> dict[Any, Any]:
+def mapping_of(pairs: Sequence[tuple[object, object]]) -> dict[object, object]:
     """A mapping from pairs of a file; keys made to collide would take minutes, and are refused."""
     keys = [key for key, _ in pairs]
     if len(keys) > len(set(map(hash, keys))) + 8:
@@ -340,7 +344,7 @@ def mapping_of(pairs: list[Any]) -> dict[Any, Any]:
     return dict(pairs)
 
 
-def expect(kind: type, value: object) -> Any:
+def expect(kind: type[T], value: object) -> T:
     """The value, if it is of this kind."""
     if type(value) is not kind:
         raise ValueError(f"its header holds {value!r:.80} where a {kind.__name__} should be")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from numbers import Number
-from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,7 +27,7 @@ def missing_labels(estimator: object) -> ValueError:
     )
 
 
-def check_labels(estimator: object, X: object, y: Any) -> Array:
+def check_labels(estimator: object, X: object, y: object) -> Array:
     """One class label per sample."""
     if y is None:
         raise missing_labels(estimator)
@@ -98,7 +97,7 @@ def check_groups(name: str, groups: object, n_samples: int) -> tuple[Array, Arra
     return names, numbers
 
 
-def check_covariates(covariates: Any, n: int) -> Array:
+def check_covariates(covariates: object, n: int) -> Array:
     """Covariates as finite numbers (n, q), or an error that says what came."""
     if np.ma.is_masked(covariates):
         covariates = unmasked(covariates)  # refused below, with its row

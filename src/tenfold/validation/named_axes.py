@@ -6,11 +6,13 @@ their axes, and the entries along them, in any order: names put them right.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
 from tenfold.linalg.algebra import Array
 from tenfold.validation.containers import is_data_array
@@ -27,7 +29,7 @@ class NamedSamples(NamedTuple):
 
 
 def named_samples(
-    X: Any, known: tuple[str, ...] | None, known_labels: list[Any] | None
+    X: Any, known: tuple[str, ...] | None, known_labels: Sequence[object] | None
 ) -> NamedSamples | None:
     """Samples with names, in the order of a fitted model; None for samples without names.
 
@@ -71,7 +73,7 @@ def _refuse_several_arrays(X: Any) -> None:
         )
 
 
-def _in_order(X: Any, names: tuple[str, ...], labels: list[Any]) -> Any:
+def _in_order(X: Any, names: tuple[str, ...], labels: Sequence[object]) -> Any:
     """A DataArray with its sample axis first and its modes as the model has them."""
     others = [dim for dim in X.dims if str(dim) not in names]
     absent = [name for name in names if name not in X.dims]
@@ -96,7 +98,9 @@ def _in_order(X: Any, names: tuple[str, ...], labels: list[Any]) -> Any:
     return X
 
 
-def _from_columns(X: Any, columns: Any, known: Any, known_labels: Any) -> NamedSamples:
+def _from_columns(
+    X: Any, columns: Any, known: tuple[str, ...] | None, known_labels: Sequence[object] | None
+) -> NamedSamples:
     """A table whose columns are all pairs (triples, ...) of the entries of its levels."""
     found = [list(dict.fromkeys(columns.get_level_values(k))) for k in range(columns.nlevels)]
     levels = found if known_labels is None else [list(level) for level in known_labels]
@@ -116,7 +120,7 @@ def _from_columns(X: Any, columns: Any, known: Any, known_labels: Any) -> NamedS
     return NamedSamples(values.reshape(-1, *shape), names, [_plain(np.array(v)) for v in levels])
 
 
-def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
+def labelled_like(X: Any, found: Array, projector: TransformerMixin, container: str) -> Array:
     """Projected samples with the sample axis of a DataArray; others as they are.
 
     Parameters
@@ -148,7 +152,7 @@ def labelled_like(X: Any, found: Any, projector: Any, container: str) -> Array:
     return labelled.to_pandas() if container == "pandas" else labelled
 
 
-def _labels(X: Any, name: Any) -> Array | None:
+def _labels(X: Any, name: str) -> Array | None:
     """The entries along an axis; None without a coordinate, of which `get` would make numbers."""
     return _plain(np.asarray(X.coords[name])) if name in X.coords else None
 

@@ -32,16 +32,19 @@ Decision: TypeAlias = Literal["likelihood_ratio", "distance"]
 Normalize: TypeAlias = Literal["others", "own", False]
 Keep: TypeAlias = Literal["mean", "spread", "both"] | None
 
-Kernel: TypeAlias = str | Callable[..., Any]
+Kernel: TypeAlias = str | Callable[..., float]
 RandomState: TypeAlias = Whole | np.random.RandomState | None
+
+
+Indices: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int]
 
 
 class Splitter(Protocol):
     """What deals samples to folds, as the splitters of scikit-learn do."""
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[Any]:
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterable[tuple[Indices, Indices]]:
         """Pairs of indices: of training and of test samples."""
         ...
 
 
-Folds: TypeAlias = Whole | Splitter | Iterable[Any]
+Folds: TypeAlias = Whole | Splitter | Iterable[tuple[Indices, Indices]]

@@ -16,10 +16,11 @@ from sklearn import get_config
 
 from tenfold.linalg.algebra import Array
 from tenfold.quiet import warn
+from tenfold.validation.parameter_types import Modes
 
 LARGE_TABLES = 2**28  # bytes of moments from which their size is said before
 
-Allowed = Mapping[str, Sequence[Any]]  # what the parameters of a class may be, by name
+Allowed = Mapping[str, Sequence[object]]  # what the parameters of a class may be, by name
 
 
 class ParameterError(ValueError):
@@ -145,7 +146,7 @@ def check_ridge(ridge: object, auto: float | None = None) -> tuple[float, bool]:
     return float(value), absolute
 
 
-def check_modes(name: str, asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
+def check_modes(name: str, asked: Modes, shape: Sequence[int]) -> tuple[int, ...]:
     """Modes of samples of this shape, sorted; negative numbers count from the last."""
     try:
         if bool in map(type, np.asarray(asked, dtype=object).ravel()):
@@ -160,7 +161,7 @@ def check_modes(name: str, asked: Any, shape: Sequence[int]) -> tuple[int, ...]:
         ) from error
 
 
-def ranks_of_class(ranks: Mapping[object, object], label: object) -> Any:
+def ranks_of_class(ranks: Mapping[object, object], label: object) -> object:
     """The ranks that a mapping of labels to ranks has for one class."""
     if label not in ranks:
         raise ValueError(
@@ -177,11 +178,11 @@ class Number(NamedTuple):
     most: float = np.inf
     whole: bool = False
 
-    def holds(self, value: Any) -> bool:
+    def holds(self, value: object) -> bool:
         """Whether a value is one of them; True and False are none."""
-        is_number = isinstance(value, Integral if self.whole else Real)
-        known = is_number and not isinstance(value, bool) and bool(np.isfinite(value))
-        return known and self.least <= value <= self.most
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
+            return False
+        return bool(-np.inf < value < np.inf and self.least <= value <= self.most)
 
     def __repr__(self) -> str:
         what = "an integer" if self.whole else "a number"
@@ -192,7 +193,7 @@ class Number(NamedTuple):
 
 def check_declared(estimator: object) -> None:
     """Every parameter that a class declares in `_allowed` is one of the values allowed for it."""
-    declared: dict[str, Sequence[Any]] = {}
+    declared: dict[str, Sequence[object]] = {}
     for kind in reversed(type(estimator).__mro__):
         declared |= vars(kind).get("_allowed", {})
     for name, options in declared.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -12,10 +12,18 @@ from tenfold.linalg.algebra import Array
 from tenfold.quiet import warn
 from tenfold.statistics.stores import ArraySamples, Range, Source, StoredSamples
 
+
+class KnowsRange(Protocol):
+    """An estimator that may know the range of its training samples."""
+
+    @property
+    def _knows_range(self) -> bool: ...
+
+
 FAR = 10.0  # times the largest magnitude of all training samples
 
 
-def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
+def range_of(X: Array | Source, known: Array | None = None) -> tuple[Array | Range, Array | Source]:
     """The range of samples, and the samples: of a source it is known when all blocks are read.
 
     Parameters
@@ -40,7 +48,7 @@ def range_of(X: Any, known: Array | None = None) -> tuple[Array | Range, Any]:
     return np.array([low, high]), X
 
 
-def limit_of(estimator: Any) -> float | None:
+def limit_of(estimator: KnowsRange) -> float | None:
     """The magnitude from which on numbers are far outside; None where no range is known."""
     known = vars(estimator).get("range_")
     if known is None or not estimator._knows_range:
@@ -78,7 +86,7 @@ class RangeWatch:
             )
 
 
-def check_range(estimator: Any, X: Any) -> object:
+def check_range(estimator: KnowsRange, X: Array | Source) -> Array | Source:
     """Samples for a fitted model: an error where squares overflow, a warning where all are far."""
     limit = limit_of(estimator)
     if isinstance(X, StoredSamples):

@@ -13,6 +13,7 @@ from numbers import Integral
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _get_feature_names,
@@ -74,7 +75,7 @@ class Fitted(Takes, Protocol):
 
 
 def check_first_batch(
-    estimator: Takes, X: object, y: object, sample_weight: object, classes: object = None
+    estimator: Takes, X: object, y: object, sample_weight: object, classes: ArrayLike | None = None
 ) -> tuple[InputInfo, Samples, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -219,7 +220,7 @@ def _is_ready(estimator: Fitted, X: Array) -> bool:
 
 
 def _from_container(
-    estimator: Takes, X: object, names: tuple[str, ...] | None, labels: list[Any] | None
+    estimator: Takes, X: object, names: tuple[str, ...] | None, labels: Sequence[object] | None
 ) -> tuple[object, NamedSamples | None]:
     """Samples that are not simply a NumPy array: a source, or what can become an array; names."""
     X = follow_array(X)
