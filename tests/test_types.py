@@ -75,6 +75,8 @@ WRONG = {
     'ProbabilisticLDA(priors="uniform")': "priors",
     'ProbabilisticLDA(sample_shape="square")': "sample_shape",
     "number: int = MCSDA().projections_": "projections_|list",
+    "tenfold.MSCDA()": "MSCDA",
+    'tenfold.datasets.lod("faces")': "lod",
 }
 
 
@@ -142,6 +144,7 @@ def test_mypy_sees_wrong_parameters_in_a_file_of_a_user(tmp_path):
     pytest.importorskip("mypy")
     head = "from tenfold import CMDA, MCSDA, MPCA, KernelCSDA, ClassSpecificClassifier\n"
     head += "from tenfold import ClassSpecificVerifier, ModeScaler, ProbabilisticLDA\n"
+    head += "import tenfold, tenfold.datasets\n"
     (tmp_path / "right.py").write_text(RIGHT, encoding="utf-8")
     (tmp_path / "wrong.py").write_text(head + "\n".join(WRONG), encoding="utf-8")
     (tmp_path / "mypy.ini").write_text("[mypy]\nfollow_imports = silent\n", encoding="utf-8")
@@ -154,7 +157,7 @@ def test_mypy_sees_wrong_parameters_in_a_file_of_a_user(tmp_path):
     )
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("right.py")] == [], done.stdout
-    for number, (call, words) in enumerate(WRONG.items(), start=3):
+    for number, (call, words) in enumerate(WRONG.items(), start=4):
         said = [line for line in lines if line.startswith(f"wrong.py:{number}: error")]
         assert len(said) == 1, f"{call}: {said}\n{done.stderr}"
         assert any(word in said[0] for word in words.split("|")), said

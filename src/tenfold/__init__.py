@@ -1,7 +1,7 @@
 """Multilinear subspace and discriminant learning: exact, one pass, scikit-learn-shaped."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tenfold.classifiers.classifier import ClassSpecificClassifier as ClassSpecificClassifier
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tenfold.classifiers.probabilistic import ProbabilisticLDA as ProbabilisticLDA
     from tenfold.classifiers.thresholds import FalseAcceptRateWarning as FalseAcceptRateWarning
     from tenfold.classifiers.verifier import ClassSpecificVerifier as ClassSpecificVerifier
+    from tenfold.files.labelled_arrays import labelled_projections as labelled_projections
     from tenfold.files.loading import load_model as load_model
     from tenfold.files.moment_files import load_moments as load_moments
     from tenfold.files.moment_files import save_moments as save_moments
@@ -47,24 +48,26 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return value
-    if name == "__all__":
-        return [*_listed(), *_HOMES]
-    if not name.startswith("_"):
-        listed = _listed()
-        if name in listed:
-            return listed[name]
-    raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
-
-
 def _listed() -> dict[str, object]:
     methods = import_module("tenfold.methods").ALL_METHODS
     steps = import_module("tenfold.preprocessing").ALL_STEPS
     return {estimator.__name__: estimator for estimator in (*methods, *steps)}
 
 
+if not TYPE_CHECKING:  # a type checker sees the imports above, and flags any other name
+
+    def __getattr__(name: str) -> object:
+        if name in _HOMES:
+            value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return value
+        if name == "__all__":
+            return [*_listed(), *_HOMES]
+        if not name.startswith("_"):
+            listed = _listed()
+            if name in listed:
+                return listed[name]
+        raise AttributeError(f"module 'tenfold' has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    return sorted({*globals(), *_listed(), *_HOMES})

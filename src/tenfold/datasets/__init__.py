@@ -33,8 +33,10 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tenfold.datasets' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"tenfold.datasets.{_HOMES[name]}"), name)
-    return value
+if not TYPE_CHECKING:  # a type checker sees the imports above, and flags any other name
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'tenfold.datasets' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"tenfold.datasets.{_HOMES[name]}"), name)
+        return value
