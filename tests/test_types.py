@@ -1,6 +1,7 @@
 """What editors and type checkers see of estimators: parameters, choices, learned attributes."""
 
 import inspect
+import json
 import subprocess
 import sys
 from dataclasses import is_dataclass
@@ -138,20 +139,27 @@ def test_no_attribute_is_made_up_for_type_checkers():
     assert "__getattr__" not in inspect.getsource(Savable)
 
 
-@pytest.mark.long
-def test_mypy_sees_wrong_parameters_in_a_file_of_a_user(tmp_path):
-    """scikit-learn has no types, so what mypy says of that is not looked at."""
-    pytest.importorskip("mypy")
+@pytest.fixture
+def files_of_a_user(tmp_path):
+    """One file without and one with wrong parameters, whose first wrong line is the fourth."""
     head = "from tenfold import CMDA, MCSDA, MPCA, KernelCSDA, ClassSpecificClassifier\n"
     head += "from tenfold import ClassSpecificVerifier, ModeScaler, ProbabilisticLDA\n"
     head += "import tenfold, tenfold.datasets\n"
     (tmp_path / "right.py").write_text(RIGHT, encoding="utf-8")
     (tmp_path / "wrong.py").write_text(head + "\n".join(WRONG), encoding="utf-8")
-    (tmp_path / "mypy.ini").write_text("[mypy]\nfollow_imports = silent\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.long
+def test_mypy_sees_wrong_parameters_in_a_file_of_a_user(files_of_a_user):
+    """scikit-learn has no types, so what mypy says of that is not looked at."""
+    pytest.importorskip("mypy")
+    folder = files_of_a_user
+    (folder / "mypy.ini").write_text("[mypy]\nfollow_imports = silent\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--cache-dir", "cache", "right.py", "wrong.py"],
-        cwd=tmp_path,
-        env={"MYPYPATH": str(SOURCE.parent), "PATH": "", "HOME": str(tmp_path)},
+        cwd=folder,
+        env={"MYPYPATH": str(SOURCE.parent), "PATH": "", "HOME": str(folder)},
         capture_output=True,
         text=True,
     )
@@ -161,3 +169,24 @@ def test_mypy_sees_wrong_parameters_in_a_file_of_a_user(tmp_path):
         said = [line for line in lines if line.startswith(f"wrong.py:{number}: error")]
         assert len(said) == 1, f"{call}: {said}\n{done.stderr}"
         assert any(word in said[0] for word in words.split("|")), said
+
+
+@pytest.mark.long
+def test_pyright_sees_the_same_wrong_parameters(files_of_a_user):
+    """As in the editors that use it; basedpyright is pyright with all that it needs in a wheel."""
+    pytest.importorskip("basedpyright")
+    settings = {"typeCheckingMode": "standard", "extraPaths": [str(SOURCE.parent)]}
+    written = json.dumps(settings)
+    (files_of_a_user / "pyrightconfig.json").write_text(written, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable],
+        cwd=files_of_a_user,
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    errors = [one for one in found if one["severity"] == "error"]
+    wrong = [one for one in errors if Path(one["file"]).name == "wrong.py"]
+    assert len(wrong) == len(errors), errors
+    lines = {one["range"]["start"]["line"] + 1 for one in wrong}
+    assert lines == set(range(4, 4 + len(WRONG))), done.stdout
