@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import reference
 from reference import problem, projector
+from tenfold import ClassMoments
 from tenfold.linalg.solvers import SOLVERS, trace_ratio
 from tenfold.optimization import alternation
 from tenfold.optimization.alternation import Recipe, subspace_distance
 from tenfold.optimization.criteria import Problem, class_specific
-from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics
 from tenfold.statistics.stores import StoredSamples
 

@@ -31,10 +31,7 @@ from tenfold import (
     ProbabilisticLDA,
     compare,
 )
-from tenfold.classifiers.members import members_of
-from tenfold.classifiers.scores import ClassScores, class_scores
 from tenfold.metrics import equal_error_rate, equal_error_threshold, evaluate, reliability
-from tenfold.metrics.evaluation import class_metrics
 from tenfold.selection.comparison import Comparison, MethodFigures
 
 RNG = np.random.default_rng(0)
@@ -47,9 +44,8 @@ def test_the_class_of_a_verifier_may_be_that_of_its_projector():
     """A model whose class is said inside the verifier is scored for that class."""
     inside = MCSDA((2, 2), tol=10.0, positive=0)
     verifier = ClassSpecificVerifier(inside, false_accept_rate=0.5).fit(X, Y)
-    (member,) = members_of(verifier)
-    assert member.label == 0
-    (found,) = class_scores(verifier, X, Y)
+    (found,) = evaluate(verifier, X, Y).classes
+    assert found.label == 0
     assert (found.is_positive == (Y == 0)).all()
     np.testing.assert_array_equal(found.scores >= found.threshold, verifier.predict(X))
     assert evaluate(verifier, X, Y).is_known.all()  # of three classes; `classes_` are its answers
@@ -236,10 +232,14 @@ def test_equal_errors_differ_least_of_all_thresholds(seed):
     assert threshold in scores
     gaps = [abs(np.subtract(*shares(limit))) for limit in scores]
     assert abs(accepts - rejects) == pytest.approx(min(gaps))
-    one = class_metrics(ClassScores(1, scores, own, None))
+
+
+def test_a_class_without_a_threshold_is_measured_where_both_errors_are_equal():
+    """A projector has no threshold; figures take the one of equal errors, and say so."""
+    (one,) = evaluate(MCSDA((2, 2), tol=10.0, positive=1).fit(X, Y), X, Y).classes
     assert one.chosen_here
-    assert one.threshold == threshold
-    assert one.equal_error_rate == rate
+    assert one.threshold == equal_error_threshold(one.is_positive, one.scores)
+    assert one.equal_error_rate == equal_error_rate(one.is_positive, one.scores)
 
 
 @pytest.mark.parametrize("n_bins", [4, 10])

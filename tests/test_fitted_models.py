@@ -20,8 +20,8 @@ from tenfold import (
     ClassSpecificVerifier,
     KernelCSDA,
 )
-from tenfold.classifiers.members import label_of
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
+from tenfold.metrics import evaluate
 
 SHAPE = (5, 4)
 ESTIMATORS = {
@@ -113,7 +113,7 @@ def test_a_parameter_set_after_a_fit_waits_for_the_next_one(Method):
     before = model.score(X, y), model.decision_function(X)
     model.set_params(positive=0)
     assert model.positive_label_ == 1
-    assert label_of(model) == 1
+    assert evaluate(model, X, y).classes[0].label == 1
     assert model.score(X, y) == before[0]
     np.testing.assert_array_equal(model.decision_function(X), before[1])
     assert model.fit(X, y).positive_label_ == 0

@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 
 from tenfold import MPCA, ModeScaler, ProbabilisticLDA
 from tenfold.files.onnx_export import to_onnx
-from tenfold.statistics.stores import MappedStore
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3, 5)) * rng.lognormal(size=(40, 3, 1)) + np.array([[0], [5], [-100]])
@@ -159,7 +158,7 @@ def test_stores_give_stores_that_scale_as_they_are_read(scaler, tmp_path):
     expected = scaler.fit(X).transform(X)
     for store in (stored, mapped):
         scaled = scaler.fit(store).transform(store)
-        assert isinstance(scaled, MappedStore)
+        assert not isinstance(scaled, np.ndarray)
         assert (scaled.shape, scaled.dtype, len(scaled)) == (expected.shape, expected.dtype, 40)
         rows = (slice(3, 9), slice(0, 0), [5, 1], np.arange(40) > 30, 4, (slice(2), 1), (..., 0))
         for key in rows:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import subspace_angles
 from sklearn.base import clone
 
 import tenfold
@@ -21,7 +22,6 @@ from tenfold import (
 )
 from tenfold.files.moment_files import read_moments
 from tenfold.methods import LINEAR_METHODS
-from tenfold.optimization.alternation import subspace_distance
 from tenfold.serialization.model_format import ModelFileError, read, write
 
 
@@ -78,7 +78,7 @@ def test_two_sites_give_the_model_of_all_samples(model, tmp_path):
     if hasattr(expected, "projections_"):
         pairs = zip(found.projections_, expected.projections_, strict=True)
         for ours, theirs in pairs:
-            assert subspace_distance(*(np.linalg.qr(W)[0] for W in (ours, theirs))) < 1e-7
+            assert subspace_angles(ours, theirs).max() < 1e-7
     for use in ("decision_function", "predict_log_proba", "distances"):
         if hasattr(expected, use):
             scores = getattr(expected, use)(X)

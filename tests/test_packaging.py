@@ -12,7 +12,6 @@ import pytest
 
 import tenfold
 from tenfold.datasets import load
-from tenfold.datasets.loading import read_labels
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "tenfold"
@@ -249,7 +248,8 @@ def test_tables_and_labels_are_read_with_the_newlines_of_any_system(tmp_path, en
     data = load(table)
     np.testing.assert_array_equal(data.X, [[1, 2], [3, 4]])
     assert data.y.tolist() == ["größer", "kleiner"]
-    assert read_labels(words).tolist() == ["größer", "kleiner"]
+    np.save(tmp_path / "samples.npy", np.ones((2, 3)))
+    assert load(tmp_path / "samples.npy", labels=words).y.tolist() == ["größer", "kleiner"]
 
 
 def test_the_version_is_shown_where_the_system_is_not_utf8():

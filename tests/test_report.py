@@ -30,7 +30,6 @@ from tenfold import (
     RankSearchCV,
     load_model,
 )
-from tenfold.app.about_model import about_model
 from tenfold.app.report import write_report
 from tenfold.app.report.pictures import SamplePictures
 from tenfold.datasets import TensorDataset, load_digits_tensor
@@ -305,12 +304,13 @@ def test_samples_of_one_class_say_how_many_are_right(tmp_path, bank):
     )
 
 
-def test_different_ranks_of_many_classes_are_said_from_the_smallest_to_the_largest():
+def test_different_ranks_of_many_classes_are_said_from_the_smallest_to_the_largest(tmp_path):
     few = np.concatenate([np.flatnonzero(TRAIN.y == label)[: 4 + label] for label in range(10)])
     projector = CSDA(ranks=60, solver="null_space", decision="distance")
     bank = ClassSpecificClassifier(projector).fit(*TRAIN.select(few))
     ranks = [member.ranks_[0] for member in bank.members_]
-    assert about_model(bank)[1]["samples"] == f"8x8 -> {min(ranks)} to {max(ranks)}"
+    page = write_report(bank, TEST, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"8×8 → {min(ranks)} to {max(ranks)}" in page
 
 
 @pytest.mark.parametrize("model", [ProbabilisticLDA(), ClassSpecificClassifier(CSDA())])

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 import tenfold
+from tenfold import ClassMoments
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
-from tenfold.statistics.moments import ClassMoments
 from ways import learned
 
 from . import oracle

@@ -16,7 +16,6 @@ import tenfold as library
 from tenfold.app.cli.model_options import completed_names, method_names
 from tenfold.classifiers.folds import folds_of
 from tenfold.methods import ALL_METHODS, CLASS_SPECIFIC_METHODS
-from tenfold.methods.saving import steps_of
 from tenfold.selection.rank_search import search_ranks
 
 
@@ -379,7 +378,7 @@ def test_gaussian_classes_in_a_subspace(tenfold, faces, words, projector):
     run = tenfold("fit", faces, *words, "-o", "model.safetensors")
     assert run.code == 0, run.err
     model = library.load_model("model.safetensors")
-    assert [type(step).__name__ for step in steps_of(model)] == [projector, "ProbabilisticLDA"]
+    assert [type(step).__name__ for _, step in model.steps] == [projector, "ProbabilisticLDA"]
 
 
 # ── compare ─────────────────────────────────────────────────────────────────────────────────────

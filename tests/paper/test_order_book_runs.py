@@ -11,7 +11,7 @@ from paper.order_book_data import head_and_tail, inner_part, outer_part
 from paper.order_book_settings import BEYOND_ROWS, PAPER_ROWS, book_settings
 from paper.order_book_tables import book_records, book_tables
 from paper.tables import as_text
-from tenfold.statistics.moments import ClassMoments
+from tenfold import ClassMoments
 
 N_STOCKS = 5
 

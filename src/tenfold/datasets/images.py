@@ -170,7 +170,7 @@ def _files(source: Path) -> Iterator[Files]:
                 sizes = {one.filename: one.file_size for one in archive.infolist()}
                 member = archive.open
             else:
-                tar = stack.enter_context(tarfile.open(source))
+                tar = stack.enter_context(tarfile.TarFile.open(source))
                 sizes = {one.name: one.size for one in tar.getmembers() if one.isfile()}
                 member = tar.extractfile
 
