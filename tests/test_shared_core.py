@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from tenfold import CSDA, CSRDA, ClassSpecificClassifier
 from tenfold.optimization import alternation
-from tenfold.optimization.shared_core import ClassColumns, leading_of_columns
+from tenfold.optimization.shared_core import OwnColumns, PairInFrame
 
 # The laws here are of the paper's rule.
 CSDA = partial(CSDA, decision="distance")
@@ -87,6 +87,7 @@ def pair(X, y, p, shrinkage, ridge, weight):
         CSDA(ranks=6, shrinkage=1.0),
         CSDA(ranks=6, shrinkage="auto"),
         CSDA(ranks={c: 3 + c % 4 for c in range(20)}),
+        CSDA(ranks=6, negatives="both"),
         CSDA(ranks=6, solver="null_space"),
         CSDA(ranks=6, solver="null_space", negatives="means"),
         CSRDA(ranks=6),
@@ -156,6 +157,13 @@ def test_values_that_are_all_alike_have_no_tail(unlike, shrinkage):
         assert member.objective_ == pytest.approx(alone.objective_, rel=1e-7)
 
 
+def test_many_classes_of_few_numbers_have_a_bank():
+    """More samples than numbers, and more classes than a fourth of the numbers."""
+    X, y = samples(150, 3, 60, seed=3)
+    bank = ClassSpecificClassifier(CSDA(ranks=4, negatives="means")).fit(X, y)
+    assert_members_alone(bank, X, y)
+
+
 def test_what_is_small_beside_rounding_is_no_direction():
     X, y = np.random.default_rng(1).standard_normal((80, 100)), np.repeat(np.arange(20), 4)
     X[:, :2] *= 1e10  # 20 digits of squares: of the other numbers nothing is left
@@ -193,7 +201,9 @@ def test_repeated_values_are_all_found(repeats, kind):
         a = np.array([3.0, 0.0, 0.0, 0.0])
     if kind == "rank one":
         G, a, b = G[:, :1], a[:1], b[:1]
-    values, u = leading_of_columns(tau, ClassColumns(G, a, b), rank=10)
+    pair = PairInFrame(tau, np.eye(300), OwnColumns(G, a, b))
+    u = pair.leading(rank=10)
+    values, *_ = pair.squares(u)
     A, heavy = np.diag(tau) + (G * a) @ G.T, np.isinf(b)
     Q = np.linalg.qr(G[:, heavy])[0] if heavy.any() else np.zeros((300, 0))
     free = np.eye(300) - Q @ Q.T

@@ -22,7 +22,7 @@ from tenfold.linalg.solvers import (
     with_fixed_signs,
 )
 from tenfold.optimization.criteria import Pair, Problem
-from tenfold.optimization.shared_core import few_columns, solve_by_means, solve_shared
+from tenfold.optimization.shared_core import SharedSolution, few_columns, solve_shared
 from tenfold.statistics.moments import is_shared
 
 P = TypeVar("P")
@@ -98,6 +98,20 @@ class Solution:
     kept_by_column: Array
     suppressed: Array
     within: Array | None = None
+
+    @classmethod
+    def of_shared(cls, shared: SharedSolution) -> Solution:
+        """What was found in one step, of models that are all solved."""
+        once = np.ones(len(shared.solved), dtype=int)
+        return cls(
+            [shared.rows.swapaxes(1, 2)],
+            shared.objective[:, None],
+            once,
+            shared.solved,
+            shared.kept,
+            shared.suppressed,
+            shared.within,
+        )
 
     @property
     def kept(self) -> Array:
@@ -178,22 +192,17 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
     null = recipe.solver is null_space
     vectors = len(problem.shape) == 1 and (null or recipe.solver is ratio_trace)
     share = partial(shared_out, threads=threads)
-    shared = None
-    if vectors and not null:
-        shared = solve_by_means(problem, recipe.orthonormal, share)
-    if vectors and shared is None:
-        shared = solve_shared(problem, recipe.orthonormal, share, null)
-    if shared is None:
+    shared = solve_shared(problem, recipe.orthonormal, share, null) if vectors else None
+    if shared is None or not shared.solved.any():
         return _solve_stack(problem, recipe, threads)
-    models, W, kept, suppressed, objective, within = shared
-    once = np.ones(len(models), dtype=int)
-    yes = np.ones(len(models), dtype=bool)
-    solution = Solution([W], objective[:, None], once, yes, kept, suppressed, within)
-    others = np.setdiff1d(np.arange(len(problem)), models)
-    if not len(others):
-        return solution
-    rest = _solve_stack(problem.select_models(others), recipe, threads)
-    return Solution.stacked([solution, rest], np.concatenate([models, others]))
+    alone = np.flatnonzero(~shared.solved)
+    if not len(alone):
+        return Solution.of_shared(shared)
+    models = np.flatnonzero(shared.solved)
+    rest = _solve_stack(problem.select_models(alone), recipe, threads)
+    return Solution.stacked(
+        [Solution.of_shared(shared.select_models(models)), rest], np.concatenate([models, alone])
+    )
 
 
 def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
