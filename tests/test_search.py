@@ -239,6 +239,14 @@ def test_without_refit_there_are_results_only():
         search.transform(X)
 
 
+def test_processes_that_share_the_folds_give_the_same_answer():
+    bank = ClassSpecificClassifier(MCSDA(max_iter=3), classifier=LogisticRegression())
+    alone = RankSearchCV(bank, RANKS, cv=3).fit(X, y)
+    shared = RankSearchCV(bank, RANKS, cv=3, n_jobs=2).fit(X, y)
+    scores = [search.cv_results_["mean_test_score"] for search in (alone, shared)]
+    np.testing.assert_array_equal(*scores)
+
+
 # ── One reading, stacks ─────────────────────────────────────────────────────────────────────────
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from inspect import signature
 from itertools import product
@@ -36,6 +36,7 @@ from tenfold.linalg.constants import STACK_NUMBERS
 from tenfold.methods.base import Learner
 from tenfold.optimization.alternation import solve
 from tenfold.optimization.criteria import Problem
+from tenfold.processes import over_processes
 from tenfold.progress import progress
 from tenfold.statistics.cost import Parts, Split, part_statistics
 from tenfold.statistics.moments import ClassStatistics
@@ -113,6 +114,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     refit : bool or callable, default=True
         Fit the best candidate on all samples, from the statistics that are there already. A
         callable chooses it: it takes `cv_results_` and returns a position.
+    n_jobs : int or None, default=None
+        How many processes share the folds where candidates are fitted one by one (see the notes);
+        -1 means one per core, None none. All others are solved as stacks, on as many threads as
+        BLAS may use.
     verbose : bool or None, default=None
         Show a progress bar; None means when standard error is a terminal.
 
@@ -145,6 +150,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     its own samples where that costs less than adding up what folds share, as for few samples or
     hundreds of random splits.
 
+    Reading the samples once gains most where that is the main cost: on digits it is three times as
+    fast as `GridSearchCV`. Where solving is the main cost, as for a bank of 400 faces, it gains
+    little (1.3 times), and `GridSearchCV` is as good.
+
     Few positives leave many candidates with the same, often perfect, average precision. Of these
     the largest does best on new samples: with 5 positives, 96.0 instead of the 92.0 of the smallest
     on ORL faces, and 84.9 instead of 80.8 on digits. Without ties the choice is that of
@@ -173,6 +182,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     cv: Folds | None = None
     scoring: str | Scorer | None = None
     refit: bool | Callable[[Results], int] = True
+    n_jobs: int | None = None
     verbose: bool | None = None
 
     def fit(
@@ -216,21 +226,29 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
         n = len(checked)
         splits = positions(cv.split(np.arange(n), labels, groups), n)
-        learners = variants
-        parts: Iterable[ClassStatistics | None] = [None] * len(splits)
+        trials: list[Trial] = []
         whole: ClassStatistics | None = None
-        if not needs_inner_folds(self.estimator, self.scoring):
-            learners = [learner_of(variant) for variant in variants]
-            info, parts = shared_statistics(learners, samples, splits, info)
-        trials = []
         with progress("rank search", len(splits), self.verbose) as advance:
-            for number, statistics in enumerate(parts):
-                if number < len(splits):
-                    fold = FoldModels(number, *splits[number], learners, statistics, info)
-                    trials.append(fold.tried(scorer, samples))
+            if needs_inner_folds(self.estimator, self.scoring):
+                tasks = []
+                for number, (train, test) in enumerate(splits):
+                    fold = FoldModels(number, train, test, variants, None, info)
+                    tasks.append((fold, scorer, samples))
+                tried = {}
+                for number, trial in over_processes(FoldModels.tried, tasks, np.inf, self.n_jobs):
+                    tried[number] = trial
                     advance()
-                else:
-                    whole = statistics  # the last part is all samples
+                trials = [tried[number] for number in range(len(splits))]
+            else:
+                learners = [learner_of(variant) for variant in variants]
+                info, parts = shared_statistics(learners, samples, splits, info)
+                for number, statistics in enumerate(parts):
+                    if number < len(splits):
+                        fold = FoldModels(number, *splits[number], learners, statistics, info)
+                        trials.append(fold.tried(scorer, samples))
+                        advance()
+                    else:
+                        whole = statistics  # the last part is all samples
         results = search_results(candidates, trials)
         found = {"cv_results_": results, "n_splits_": len(splits)}
         found |= self._best(variants, results, samples, info, whole)
