@@ -174,7 +174,8 @@ class CSRDA(ClassSpecificProjector):
         """
         n_p = float(statistics.counts[positive])
         n_o = statistics.count - n_p
-        (W,), kept = found.columns(number), found.kept_by_column[number]
+        (W,) = found.columns(number)
+        kept = found.kept_by_column[number]
         step = W.T @ (statistics.full_means[positive] - statistics.other_mean(positive))
         if self.solver == "ratio_trace":
             A = np.diag(kept[: len(step)])
@@ -182,7 +183,9 @@ class CSRDA(ClassSpecificProjector):
             D = np.outer(step, step)
         else:
             lost = kept.sum() / found.objective[number, -1] if kept.any() else 1.0
-            A, B, D = (np.full((1, 1), trace) for trace in (kept.sum(), lost, step @ step))
+            A = np.full((1, 1), kept.sum())
+            B = np.full((1, 1), lost)
+            D = np.full((1, 1), step @ step)
         A = A - n_o * (1 + shift) ** 2 * D
         B = B - n_p * shift**2 * D
         if self.solver == "ratio_trace":
@@ -191,7 +194,9 @@ class CSRDA(ClassSpecificProjector):
             d = max(float(np.trace(inverse @ D)), 0.0)
             a = float(np.trace(inverse @ A @ inverse @ D)) / d if d > 0 else 0.0
         else:
-            a, b, d = (max(float(S[0, 0]), 0.0) for S in (A, B, D))
+            a = max(float(A[0, 0]), 0.0)
+            b = max(float(B[0, 0]), 0.0)
+            d = max(float(D[0, 0]), 0.0)
         d = d if d > NO_STEP * (a / n_o + b / n_p) else 0.0  # means that coincide give no direction
         best = _positive_root(n_o * n_p * d, n_o * n_p * d + n_p * a - n_o * b, n_o * b)
         A = A + n_o * (1 + best) ** 2 * D

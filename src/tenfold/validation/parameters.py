@@ -68,9 +68,11 @@ def plain(label: object) -> Any:
 def check_one_label(positive: object) -> None:
     """One label, or None."""
     if isinstance(positive, Iterable) and not isinstance(positive, str):
-        raise ValueError(
+        raise ParameterError(
             f"positive is {positive!r}; expected one label; for several classes use "
-            "ClassSpecificClassifier, or give them one label of their own"
+            "ClassSpecificClassifier, or give them one label of their own",
+            "positive",
+            positive,
         )
 
 
@@ -82,9 +84,12 @@ def check_positive(positive: object, classes: Array) -> int:
     found = np.flatnonzero(classes == positive)
     if not len(found):
         shown = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
-        raise ValueError(
+        raise ParameterError(
             f"positive is {plain(positive)!r}, which is not among the labels: {shown}; pass one of "
-            "them"
+            "them",
+            "positive",
+            positive,
+            classes.tolist(),
         )
     return int(found[0])
 
@@ -109,11 +114,13 @@ def check_ranks(ranks: object, shape: Sequence[int]) -> tuple[tuple[int, ...], d
         asked = (asked,) * len(shape)
     is_sequence = isinstance(asked, Sequence) and not isinstance(asked, str)
     if not is_sequence or len(asked) != len(shape):
-        raise ValueError(
+        raise ParameterError(
             f"ranks is {ranks!r}; expected an int, or one int for each of the {len(shape)} mode(s) "
             f"of sizes {tuple(shape)} that the samples have; pass one rank per mode, or one int "
             "for all; None chooses them"
-            + ("; sample_shape=(I, J, ...) folds flat rows" if len(shape) == 1 else "")
+            + ("; sample_shape=(I, J, ...) folds flat rows" if len(shape) == 1 else ""),
+            "ranks",
+            ranks,
         )
     found = []
     shares = {}
@@ -124,9 +131,11 @@ def check_ranks(ranks: object, shape: Sequence[int]) -> tuple[tuple[int, ...], d
             found.append(int(size))
             shares[mode] = float(rank)
         else:
-            raise ValueError(
+            raise ParameterError(
                 f"rank {rank!r} does not fit mode {mode}, which has {size} entries; "
-                f"pass an integer from 1 to {size}"
+                f"pass an integer from 1 to {size}",
+                "ranks",
+                ranks,
             )
     return tuple(found), shares
 
@@ -139,9 +148,11 @@ def check_ridge(ridge: object, auto: float | None = None) -> tuple[float, bool]:
         value = ridge[1]
         absolute = True
     if not isinstance(value, Real) or not 0 <= value < np.inf:
-        raise ValueError(
+        raise ParameterError(
             f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
-            "('absolute', number) for the paper's lambda"
+            "('absolute', number) for the paper's lambda",
+            "ridge",
+            ridge,
         )
     return float(value), absolute
 
@@ -154,19 +165,24 @@ def check_modes(name: str, asked: Modes, shape: Sequence[int]) -> tuple[int, ...
         return tuple(sorted(normalize_axis_tuple(asked, len(shape), name)))
     except (TypeError, ValueError, OverflowError) as error:
         last = len(shape) - 1
-        raise ValueError(
+        raise ParameterError(
             f"{name} is {asked!r} ({error}); expected the number of a mode or a tuple of such, "
             f"each once; those of samples of shape {tuple(shape)} are 0 to {last}, or -{last + 1} "
-            "to -1 counted from the last"
+            "to -1 counted from the last",
+            name,
+            asked,
+            range(len(shape)),
         ) from error
 
 
 def ranks_of_class(ranks: Mapping[object, object], label: object) -> object:
     """The ranks that a mapping of labels to ranks has for one class."""
     if label not in ranks:
-        raise ValueError(
+        raise ParameterError(
             f"ranks maps {list(ranks)} to ranks, but not the class {plain(label)!r}; give every "
-            "class its own"
+            "class its own",
+            "ranks",
+            ranks,
         )
     return ranks[label]
 
@@ -233,18 +249,22 @@ def check_priors(priors: object, classes: Array, counts: Array) -> Array:
         known = set(classes.tolist())
         if names != known:
             other = ", ".join(sorted(map(str, names ^ known))[:5])
-            raise ValueError(
+            raise ParameterError(
                 f"priors and the {len(classes)} classes differ in {other}; give every class a "
-                "probability, and no others"
+                "probability, and no others",
+                "priors",
+                priors,
             )
         priors = [priors[label] for label in classes.tolist()]
     values = np.asarray(priors, dtype=float)
     proper = (values >= 0).all() and abs(values.sum() - 1) <= 1e-6
     if values.shape != classes.shape or not proper:
-        raise ValueError(
+        raise ParameterError(
             f"priors are {values.tolist()!s:.200}, of shape {values.shape} with the sum "
             f"{values.sum():g}; expected numbers of 0 or more that sum to 1, one for each of the "
-            f"{len(classes)} classes in the order of classes_, or a mapping of labels to these"
+            f"{len(classes)} classes in the order of classes_, or a mapping of labels to these",
+            "priors",
+            priors,
         )
     return values
 

@@ -40,6 +40,7 @@ from tenfold.validation.labels import (
 )
 from tenfold.validation.named_axes import NamedSamples, named_samples
 from tenfold.validation.parameter_types import SampleShape
+from tenfold.validation.parameters import ParameterError
 from tenfold.validation.ranges import check_range, limit_of, range_of
 
 Samples: TypeAlias = Array | Source  # checked, of shape (n, I_1, ..., I_K)
@@ -305,8 +306,11 @@ def _asked_shape(asked: SampleShape) -> tuple[int, ...]:
     shape = (shape,) if isinstance(shape, Integral) else shape
     is_sequence = isinstance(shape, Sequence) and len(shape) > 0
     if not is_sequence or not all(isinstance(size, Integral) and size > 0 for size in shape):
-        raise ValueError(
-            f"sample_shape is {asked!r}; expected positive integers, one per mode, such as (40, 30)"
+        raise ParameterError(
+            f"sample_shape is {asked!r}; expected positive integers, one per mode, such as "
+            "(40, 30)",
+            "sample_shape",
+            asked,
         )
     return tuple(int(size) for size in shape)
 
