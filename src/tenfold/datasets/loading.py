@@ -406,17 +406,13 @@ def checked_options(
         given["labels"] = as_labels(given["labels"])
     unknown = [name for name in given if name not in reader.options]
     if unknown:
+        found = get_close_matches(unknown[0], reader.options, n=1)
+        near = f"; did you mean {found[0]}?" if found else ""
         raise ValueError(
             f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
-            f"options are {', '.join(reader.options)}{_near(unknown[0], reader.options)}"
+            f"options are {', '.join(reader.options)}{near}"
         )
     return source, reader, given
-
-
-def _near(name: str, known: list[str]) -> str:
-    """A question to put behind an error about an option that is not known."""
-    found = get_close_matches(name, known, n=1)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _how_it_was_read(reader: Reader, used: Mapping[str, object]) -> dict[str, object]:
@@ -450,10 +446,10 @@ def _groups(source: Path, data: TensorDataset, groups: object) -> np.ndarray:
         return read_labels(groups)
     if name == "folder" and "file" in data.sample_info:
         classes = [None] * len(data) if data.y is None else map(str, data.y.tolist())
-        folders = [
-            "/".join(part for part in file.split("/")[:-1] if part != of_class)
-            for file, of_class in zip(data.sample_info["file"].tolist(), classes, strict=True)
-        ]
+        folders = []
+        for file, of_class in zip(data.sample_info["file"].tolist(), classes, strict=True):
+            others = [part for part in file.split("/")[:-1] if part != of_class]
+            folders.append("/".join(others))
         if all(folders):
             return np.array(folders)
         raise ValueError(

@@ -126,7 +126,8 @@ def assemble(
     counts = set() if y is None else {len(y)}  # how many samples there may be
     if inside:
         chosen = _choose_labels(arrays, samples, axis, asked or arrays.labels)
-        counts = _counts(arrays.shapes[chosen])
+        shape = arrays.shapes[chosen]
+        counts = {_length(shape)} if _is_vector(shape) else set(shape)  # one-hot: either size
         axis = _named_axis(arrays.dims, samples, chosen) if axis is None else axis
     axis, notes = _choose_axis(samples, arrays.shapes[samples], axis, chosen, counts)
     facts = _facts(arrays, samples, chosen, axis)
@@ -413,11 +414,6 @@ def _named_axis(dims: Mapping[str, tuple[str, ...]], samples: str, labels: str) 
     """The axis of samples that has the name of the first axis of labels."""
     found = [i for i, name in enumerate(dims.get(samples, ())) if name in dims[labels][:1]]
     return found[0] if found else None
-
-
-def _counts(shape: tuple[int, ...]) -> set[int]:
-    """How many samples labels may stand for: of a one-hot matrix either size."""
-    return {_length(shape)} if _is_vector(shape) else set(shape)
 
 
 def _is_vector(shape: tuple[int, ...]) -> bool:

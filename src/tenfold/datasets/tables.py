@@ -308,12 +308,11 @@ def _arff(source: Path) -> tuple[list[str], np.ndarray]:
     from scipy.io.arff import loadarff
 
     found, _ = loadarff(source)
-    cells = np.array([[_decoded(cell) for cell in row] for row in found.tolist()], dtype=object)
+    cells = np.array(found.tolist(), dtype=object)
+    for place, cell in np.ndenumerate(cells):
+        if isinstance(cell, bytes):
+            cells[place] = cell.decode("utf-8")
     return list(found.dtype.names or ()), cells
-
-
-def _decoded(cell: object) -> object:
-    return cell.decode("utf-8") if isinstance(cell, bytes) else cell
 
 
 def decoded_text(source: Path) -> tuple[str, tuple[str, ...]]:
@@ -455,7 +454,8 @@ def _numbers(
         values = known.get(name) or _categories(cells)
         if values:
             encoded[name] = values
-            blocks[i] = _one_hot(cells, values)
+            blocks[i] = np.array([[float(cell == value) for value in values] for cell in cells])
+            blocks[i][[cell is None for cell in cells]] = np.nan  # a gap is one in all columns
             if name not in known:
                 notes.append(
                     f"column {short(name)!r} is text; it became {len(values)} columns of zeros and "
@@ -482,13 +482,6 @@ def _categories(cells: list[str | None]) -> list[str]:
     if not few or any(is_number(value) or _has_comma(value) for value in values):
         return []
     return values
-
-
-def _one_hot(cells: list[str | None], values: list[str]) -> np.ndarray:
-    """A column of zeros and ones for each value; NaN in all of them for a gap."""
-    found = np.array([[float(cell == value) for value in values] for cell in cells])
-    found[[cell is None for cell in cells]] = np.nan
-    return found
 
 
 def _plain_numbers(

@@ -49,12 +49,12 @@ def labelled_projections(
     if len(names) != len(matrices):  # a method that flattens its samples
         names = tuple(f"mode {k + 1}" for k in range(len(matrices)))
         labels = [None] * len(matrices)
-    return [
-        xarray.DataArray(
-            W,
-            dims=(name, "component"),
-            coords={"component": np.arange(W.shape[1])} | ({} if at is None else {name: at}),
-            name=f"{'pattern' if patterns else 'projection'} of {name}",
-        )
-        for W, name, at in zip(matrices, names, labels, strict=True)
-    ]
+    what = "pattern" if patterns else "projection"
+    arrays = []
+    for W, name, entries in zip(matrices, names, labels, strict=True):
+        coordinates = {"component": np.arange(W.shape[1])}
+        if entries is not None:
+            coordinates[name] = entries
+        dims = (name, "component")
+        arrays.append(xarray.DataArray(W, coordinates, dims, name=f"{what} of {name}"))
+    return arrays

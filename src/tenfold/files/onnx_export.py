@@ -25,7 +25,7 @@ from tenfold.classifiers.probabilistic import ProbabilisticLDA, scorer_of
 from tenfold.classifiers.verifier import ClassSpecificVerifier
 from tenfold.extras import require_extra
 from tenfold.gaussian.formula import StrangerTerm
-from tenfold.gaussian.maps import FeatureMap, LengthMap, LinearMap, RBFMap, TransformerMap
+from tenfold.gaussian.maps import LengthMap, LinearMap, RBFMap, TransformerMap
 from tenfold.gaussian.model import EVIDENCE, RatioPart
 from tenfold.gaussian.signals import (
     COMPASS,
@@ -418,7 +418,7 @@ def _(model: ProbabilisticLDA, graph: Graph) -> None:
     graph.fold(model.sample_shape_)
     scorer = scorer_of(model)
     shape = (len(model.classes_),)
-    found = _views(graph, [part.map for part in scorer.ratio_parts])
+    found = {id(part.map): view(part.map, graph) for part in scorer.ratio_parts}
     parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]
     if scorer.weights is not None:
         parts.append((graph.samples.flat() - scorer.centre) @ scorer.weights)
@@ -531,11 +531,6 @@ def _bounded(ratios: Value) -> Value:
     against = (-ratios).to("Max", 0.0)
     bounded = (against / EVIDENCE + 1.0).to("Log") * -EVIDENCE
     return ratios.to("Max", 0.0) + bounded
-
-
-def _views(graph: Graph, maps: list[FeatureMap]) -> dict[int, View]:
-    """What each map makes of the samples."""
-    return {id(feature_map): view(feature_map, graph) for feature_map in maps}
 
 
 @singledispatch

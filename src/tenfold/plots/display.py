@@ -48,8 +48,10 @@ def axes_grid(outer: Axes, rows: int, columns: int) -> Array:
             "plt.subplots or figure.add_subplot"
         )
     inner = place.subgridspec(rows, columns)
-    axes = [outer.figure.add_subplot(inner[r, c]) for r in range(rows) for c in range(columns)]
-    return np.array(axes, dtype=object).reshape(rows, columns)
+    axes = np.empty((rows, columns), dtype=object)
+    for row, column in np.ndindex(rows, columns):
+        axes[row, column] = outer.figure.add_subplot(inner[row, column])
+    return axes
 
 
 def detached_figure(size: tuple[float, float]) -> Figure:

@@ -123,7 +123,8 @@ class PoolDisplay(Display):
         self.weight_bars_ = weights.barh(places, self.weights, **looks)
         weights.set_yticks(places, labels=list(self.views))
         weights.set_title("weight in the pool", fontsize="medium")
-        self.loss_bars_ = losses.barh(places, self.log_losses, **(looks | {"color": MUTED}))
+        looks["color"] = MUTED
+        self.loss_bars_ = losses.barh(places, self.log_losses, **looks)
         losses.axvline(self.pool_log_loss, color=OTHERS, linestyle="--", label="the pool")
         losses.set_yticks(places, labels=[])
         losses.set_title("left-out log loss", fontsize="medium")

@@ -84,7 +84,8 @@ class RankGridDisplay(Display):
                 "this search tried no ranks that are numbers, so there is no grid to draw; "
                 "search over ints or tuples of ints"
             )
-        ranks = _as_table([tried[i] for i in drawn])
+        n_modes = max(np.size(tried[i]) for i in drawn)  # an int stands for all modes
+        ranks = np.array([np.broadcast_to(tried[i], n_modes) for i in drawn])
         scores = np.asarray(results["mean_test_score"], dtype=float)[drawn]
         spreads = np.asarray(results["std_test_score"], dtype=float)[drawn]
         falling = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")
@@ -93,15 +94,11 @@ class RankGridDisplay(Display):
 
     def _draw(self) -> None:
         self.grid_: Array | None = None
-        if self._is_chain():
+        ordered = self.ranks[np.lexsort(self.ranks.T[::-1])]
+        if (np.diff(ordered, axis=0) >= 0).all():  # no rank falls: they grow together
             self._plot_line()
         else:
             self._plot_map()
-
-    def _is_chain(self) -> bool:
-        """Whether the ranks can be put in an order in which none of them falls."""
-        ordered = self.ranks[np.lexsort(self.ranks.T[::-1])]
-        return bool((np.diff(ordered, axis=0) >= 0).all())
 
     def _plot_line(self) -> None:
         order = np.lexsort(self.ranks.T[::-1])
@@ -141,12 +138,6 @@ class RankGridDisplay(Display):
         if grid.size <= 64:
             _write_numbers(self.ax_, grid)
         self.figure_.colorbar(image, ax=self.ax_, label="score")
-
-
-def _as_table(tried: list[int | tuple[int, ...]]) -> Array:
-    """Ranks of shape (m, K); an int stands for all modes."""
-    n_modes = max(np.size(ranks) for ranks in tried)
-    return np.array([np.broadcast_to(ranks, n_modes) for ranks in tried])
 
 
 def _write_numbers(ax: Axes, grid: Array) -> None:

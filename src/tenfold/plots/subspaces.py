@@ -298,8 +298,10 @@ class ProjectionsDisplay(Display):
             W = largest_positive(P.T).T
             limit = float(np.abs(W).max()) or 1.0
             looks = {"cmap": SIGNED, "vmin": -limit, "vmax": limit, "aspect": "auto"}
-            first = (0.5, W.shape[1] + 0.5, W.shape[0] + 0.5, 0.5)  # people count from 1
-            axes.imshow(W, **(looks | {"extent": first, "interpolation": "nearest"} | image))
+            looks["extent"] = (0.5, W.shape[1] + 0.5, W.shape[0] + 0.5, 0.5)  # people count from 1
+            looks["interpolation"] = "nearest"
+            looks |= image
+            axes.imshow(W, **looks)
             name = self.mode_names[mode] if len(self.mode_names) else f"mode {mode + 1}"
             axes.set(title=f"{name} ({W.shape[0]} to {W.shape[1]})", xlabel="column", ylabel=name)
             axes.locator_params(integer=True)
@@ -396,7 +398,8 @@ class ObjectiveDisplay(Display):
     def _draw(self, **line: object) -> None:
         rounds = [np.arange(1, len(history) + 1) for history in self.histories]
         each = list(zip(rounds, self.histories, self.names, strict=True))
-        self._draw_lines(each, **({"marker": "o", "markersize": 3.5} | line))
+        looks = {"marker": "o", "markersize": 3.5} | line
+        self._draw_lines(each, **looks)
         longest = max(map(len, self.histories))
         self.ax_.set(xlabel="round", ylabel=self.quantity or "objective", xlim=(0.5, longest + 0.5))
         self.ax_.locator_params(axis="x", integer=True)

@@ -132,8 +132,8 @@ def as_typed(options: object) -> list[str]:
         if value is True:
             words.append(typed)
         elif value is not None and value is not False:
-            values = value if isinstance(value, list) else [value]
-            words += [word for one in values for word in (typed, str(one))]
+            for one in value if isinstance(value, list) else [value]:
+                words += [typed, str(one)]
     return words
 
 
