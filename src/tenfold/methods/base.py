@@ -151,8 +151,11 @@ class Savable:
 
         It is one assignment, so that an interrupt leaves the old model or the new one.
         """
-        old = {*self._learned_attributes(), *self._goes_with_fit}
-        state = {name: value for name, value in vars(self).items() if name not in old}
+        state = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in self._goes_with_fit and (name[0] == "_" or name[-1] != "_")
+        }
         state.update(input_info)
         if isinstance(state.get("range_"), Range):  # of samples that were read in blocks
             state["range_"] = state["range_"].bounds()

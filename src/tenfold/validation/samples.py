@@ -146,8 +146,8 @@ def first_samples(estimator: Takes, X: object) -> tuple[InputInfo, Samples]:
         X, named = _from_container(estimator, X, None, None)
         columns = None if isinstance(X, Source) else _get_feature_names(X)
     samples = X if isinstance(X, Source) else _as_array(estimator, X, None)
-    asked = None if estimator.sample_shape is None else _asked_shape(estimator.sample_shape)
-    samples = _folded(samples, asked, is_fitted=False)
+    if estimator.sample_shape is not None:
+        samples = _folded(samples, _asked_shape(estimator.sample_shape), is_fitted=False)
     shape = samples.shape[1:]
     info: dict[str, Any] = {"sample_shape_": shape, "n_features_in_": prod(shape)}
     if estimator._knows_range:
@@ -186,9 +186,9 @@ def check_samples(estimator: Fitted, X: object) -> Samples:
     return check_range(estimator, _folded(samples, shape, is_fitted=True))
 
 
-def _folded(X: Samples, shape: tuple[int, ...] | None, is_fitted: bool) -> Samples:
+def _folded(X: Samples, shape: tuple[int, ...], is_fitted: bool) -> Samples:
     """Samples of this shape, from such or from flat rows."""
-    if shape is None or X.shape[1:] == shape:
+    if X.shape[1:] == shape:
         return X
     if X.ndim == 2 and X.shape[1] == prod(shape):
         return X.reshape(len(X), *shape)
