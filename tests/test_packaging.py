@@ -149,7 +149,7 @@ def test_links_of_the_readme_work_on_a_package_index():
 
 def test_a_source_distribution_holds_docs_and_examples():
     sdist = WHOLE["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    assert {"/src", "/tests", "/docs", "/examples", "/SECURITY.md"} <= set(sdist)
+    assert {"/src", "/tests", "/docs", "/examples", "/benchmarks", "/SECURITY.md"} <= set(sdist)
     assert [name for name in sdist if not ROOT.joinpath(name[1:]).exists()] == []
     for name in ("CODE_OF_CONDUCT.md", "SECURITY.md", "CONTRIBUTING.md"):
         assert (ROOT / name).is_file()
