@@ -359,6 +359,13 @@ class Frame:
         )
         return self.kept_axes[key], shift
 
+    def forget_samples(self) -> None:
+        """Let the samples go, with all that is known of them along the axes."""
+        self.samples = self.samples[:0]
+        for key, axes in self.kept_axes.items():
+            empty = axes.samples[:0].copy()
+            self.kept_axes[key] = axes._replace(samples=empty, squares=empty, products=empty)
+
     def counted(self, counts: Array) -> Array:
         """Counts as the formula uses them: with structure each new one takes an eigenproblem."""
         if self.spread is None:

@@ -282,8 +282,9 @@ def squared_distances(A: Array, B: Array) -> Array:
 
 
 def kernel_root(D2: Array, width: float) -> Array:
-    """The lower Cholesky factor of the kernel matrix of landmarks with these squared distances."""
-    K = np.exp(-D2 / width)
+    """The lower Cholesky factor of the kernel matrix of landmarks; it overwrites the distances."""
+    K = np.divide(D2, -width, out=D2)
+    np.exp(K, out=K)
     K[np.diag_indices(len(K))] = 1.0 + JITTER
     return np.asarray(cholesky(K, lower=True, overwrite_a=True))
 

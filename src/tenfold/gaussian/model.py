@@ -470,9 +470,8 @@ def choose_views(
         tell("kronecker")
         found = structured_candidate(data, None if plain is None else plain.setting)
         if found is not None:
-            candidate, setting = found
-            view = LearnedView.of(candidate, setting)
-            chosen.append(Chosen(view, candidate.price, setting))
+            chosen.append(Chosen(LearnedView.of(*found), found[0].price, found[1]))
+        del found  # its frames take memory
     look = None
     if plain is not None and len(data.summary.sketch.codes) > LOOK_FROM:
         tell("a first look at other views")

@@ -452,16 +452,17 @@ def setting_at(data: Data, candidate: Candidate, rho: float, b: float) -> Settin
     """
     judge = candidate.judge
     frame = candidate.frame
-    sketch = data.summary.sketch
+    sketch_sizes = data.summary.sketch_sizes
     n = typical_count(data.summary.sizes.counts)
     scores = judge.left_out_scores(rho, b, data.rows)
     temperature, loss = best_temperature(scores, data.answers)
     stranger = judge.left_out_stranger(n, rho, b)[data.rows]
     strangers = None
     if data.stranger_columns is not None:
-        if not sketch.is_complete:
-            features = candidate.map.features(sketch.X)
-            frame = Frame.of_samples(features, data.summary.sketch_sizes, frame.spread)
+        if frame.sizes.counts is not sketch_sizes.counts:
+            frame.forget_samples()  # they take as much memory as those of the sketch will
+            features = candidate.map.features(data.summary.sketch.X)
+            frame = Frame.of_samples(features, sketch_sizes, frame.spread)
         unit = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
         freedom = frame.sizes.freedom / max(judge.sizes.freedom, 1.0)
         b_unit = freedom if frame.spread is None else unit
