@@ -375,14 +375,16 @@ class Frame:
         steps = EXACT_COUNTS * STEP ** np.round(np.log(large) / np.log(STEP))
         return np.where(counts > EMPTY, np.where(counts <= EXACT_COUNTS, quarters, steps), 0.0)
 
-    def sharing_axes(self, k: Array, rho: float, b: float) -> Iterator[tuple[Axes, Array, Array]]:
+    def sharing_axes(
+        self, k: Array, rho: float, b: float
+    ) -> Iterator[tuple[Axes, Array | slice, Array]]:
         """Axes, the places (m,) among k that they serve, and their shifts (m,).
 
         Without structure the same axes serve all k. With structure each k has axes of its own.
         """
         if self.spread is None:
             axes, _ = self.axes(0.0, rho, b)
-            yield axes, np.arange(len(k)), rho + k * b
+            yield axes, slice(None), rho + k * b  # indexing with a slice copies nothing
             return
         for one in np.unique(k):
             axes, shift = self.axes(one, rho, b)
@@ -400,7 +402,7 @@ class Frame:
             for axes, classes, shifts in self.sharing_axes(term.k, rho, b):
                 m = self.means[classes]
                 Rm = axes.solved(m, shifts[:, None])
-                weights[:, classes] += (term.of_products[classes, None] * Rm).T
+                weights[:, classes] += term.of_products[classes] * Rm.T
                 constants[classes] -= 0.5 * term.of_squares[classes] * (m * Rm).sum(axis=1)
         return LinearScores(self.sizes.freedom * weights, self.sizes.freedom * constants)
 
@@ -484,16 +486,18 @@ class Frame:
         constants = np.zeros(len(counts))
         for term in score_terms(counts):
             for axes, classes, shifts in self.sharing_axes(term.k, rho, b):
-                factors_at = classes[:1] if has_one_size else classes  # one number for all is fast
-                of_products = term.of_products[factors_at]
-                of_squares = term.of_squares[factors_at]
+                of_products = term.of_products[classes]
+                of_squares = term.of_squares[classes]
+                if has_one_size:  # one number for all is faster
+                    of_products = of_products[:1]
+                    of_squares = of_squares[:1]
                 xx, xd, dd = own.at(term.k[classes])
                 Rm = axes.means[classes] / (axes.values + shifts[:, None])
                 mm = (axes.means[classes] * Rm).sum(axis=1)
                 xm = (axes.samples if everyone else axes.samples[rows]) @ Rm.T
                 mm_own = axes.means[known] @ Rm.T
                 if axes.rows is not None:
-                    outside = axes.outside[np.ix_(known, classes)] / shifts
+                    outside = axes.outside[known][:, classes] / shifts
                     mm += np.diagonal(axes.outside)[classes] / shifts
                     xm += outside[code]
                     mm_own += outside
