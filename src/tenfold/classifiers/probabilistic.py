@@ -557,7 +557,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         """Logarithm of the density under "this class" over that under "someone else".
 
         It does not depend on priors or on which other classes are known, so it is what to
-        threshold when a sample may be of a stranger.
+        threshold when a sample may be of a stranger. For the same reason it is not the best
+        ranking of samples that are all of known classes: it does not use that a sample which
+        another class explains better is of that class. Rank these by `predict_log_proba`
+        (digits with 20 samples per class: mean average precision 99.8, by this ratio 96.0).
 
         Parameters
         ----------
