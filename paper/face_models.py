@@ -13,8 +13,8 @@ import numpy as np
 from paper.subspaces import solved, squared_lengths
 from tenfold.linalg.algebra import Array
 from tenfold.optimization.criteria import automatic_shrinkage
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.statistics.cost import with_tables
-from tenfold.statistics.moments import ClassStatistics
 from tenfold.statistics.sample_statistics import SampleStatistics, SpanStatistics
 
 LARGEST_TABLE = 4000  # pixels; tables of larger images take more memory than several runs have

@@ -11,7 +11,9 @@ import numpy as np
 from paper.subspaces import solved, squared_lengths
 from tenfold.linalg.algebra import Array
 from tenfold.optimization.criteria import projected_trace
-from tenfold.statistics.moments import ClassMoments, Scatter
+from tenfold.statistics.class_statistics import MomentStatistics
+from tenfold.statistics.moments import ClassMoments
+from tenfold.statistics.scatters import Scatter
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +66,9 @@ def subspace_bank(
     n_classes, n_candidates = len(moments.classes), len(ranks)
     positives = np.repeat(np.arange(n_classes), n_candidates)
     stack = np.tile(np.minimum(ranks, moments.shape), (n_classes, 1))
-    found = _solved(method, moments, stack, positives, ridge, max_iter)
-    inside = Scatter.stacked([moments.in_class(p) for p in positives.tolist()])
+    statistics = MomentStatistics.of(moments)
+    found = _solved(method, statistics, stack, positives, ridge, max_iter)
+    inside = Scatter.stacked([statistics.in_class(p) for p in positives.tolist()])
     spreads = np.sqrt(projected_trace(inside, found) / moments.counts[positives])
     grid = (n_classes, n_candidates)
     return SubspaceBank(
@@ -74,11 +77,16 @@ def subspace_bank(
 
 
 def _solved(
-    method: str, moments: ClassMoments, ranks: Array, positives: Array, ridge: float, max_iter: int
+    method: str,
+    statistics: MomentStatistics,
+    ranks: Array,
+    positives: Array,
+    ridge: float,
+    max_iter: int,
 ) -> list[Array]:
     return solved(
         method,
-        moments,
+        statistics,
         ranks,
         positives,
         ridge=ridge,
@@ -131,7 +139,7 @@ def vector_bank(moments: ClassMoments, dimensions: Array, *, ridge: float) -> Ve
     positives = np.arange(len(moments.classes))
     dimensions = np.minimum(dimensions, moments.shape[0])
     ranks = np.full((len(positives), 1), dimensions.max())
-    (W,) = _solved("CSDA", moments, ranks, positives, ridge, max_iter=1)
+    (W,) = _solved("CSDA", MomentStatistics.of(moments), ranks, positives, ridge, max_iter=1)
     squares = np.einsum("cir,cir->cr", W, moments.scatters @ W)
     spreads = np.sqrt(np.cumsum(squares, axis=1)[:, dimensions - 1] / moments.counts[:, None])
     return VectorBank(W, moments.means, dimensions, spreads)

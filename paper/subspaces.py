@@ -10,7 +10,7 @@ from tenfold.linalg.algebra import Array
 from tenfold.linalg.solvers import ratio_trace
 from tenfold.optimization.alternation import Recipe, solve
 from tenfold.optimization.criteria import Problem, class_specific
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.threads import threads_for
 
 

@@ -12,10 +12,15 @@ from tenfold.linalg.solvers import SOLVERS, trace_ratio
 from tenfold.optimization import alternation
 from tenfold.optimization.alternation import Recipe, subspace_distance
 from tenfold.optimization.criteria import Problem, class_specific
+from tenfold.statistics.class_statistics import MomentStatistics
 from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics
 from tenfold.statistics.stores import StoredSamples
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+def of_moments(X, y):
+    return MomentStatistics.of(ClassMoments.from_batch(X, y))
 
 
 def stack(ranks, positives=2, ridge=0.1, absolute=True, shrinkage=0.0):
@@ -62,7 +67,7 @@ def distances(X, y, positive, factors):
 def test_the_objective_is_eq_14_at_the_projections(solver):
     X, y = problem((5, 4, 3), seed=1)
     models = stack([[2, 3, 2]], ridge=0.0)
-    found = solve(ClassMoments.from_batch(X, y), models, solver=solver, max_iter=3, tol=0.0)
+    found = solve(of_moments(X, y), models, solver=solver, max_iter=3, tol=0.0)
     D_O, D_I = distances(X, y, 2, found.columns(0))
     assert found.objective[0, -1] == pytest.approx(D_O / D_I, rel=1e-10)
 
@@ -70,7 +75,7 @@ def test_the_objective_is_eq_14_at_the_projections(solver):
 def test_the_objective_counts_the_ridge():
     X, y = problem((5, 4), seed=1)
     models = stack([[2, 3]], ridge=0.7)
-    found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
+    found = solve(of_moments(X, y), models, max_iter=3, tol=0.0)
     D_O, D_I = distances(X, y, 2, found.columns(0))
     assert found.objective[0, -1] == pytest.approx(D_O / (D_I + 0.7 * 3), rel=1e-10)
 
@@ -80,7 +85,7 @@ def test_the_objective_counts_the_ridge():
     seed=seeds,
     shape=st.sampled_from([(4, 3), (3, 3, 2), (5, 2), (2, 2, 2, 2)]),
     init=st.sampled_from(["ones", "identity"]),
-    statistics=st.sampled_from([ClassMoments, SampleStatistics]),
+    statistics=st.sampled_from([of_moments, SampleStatistics.from_batch]),
 )
 def test_the_objective_of_the_trace_ratio_never_falls_without_a_ridge(
     seed, shape, init, statistics
@@ -88,9 +93,7 @@ def test_the_objective_of_the_trace_ratio_never_falls_without_a_ridge(
     rng = np.random.default_rng(seed)
     X, y = problem(shape, per_class=int(rng.integers(6, 20)), seed=seed)
     models = stack([[int(rng.integers(1, size + 1)) for size in shape]], ridge=0.0)
-    found = solve(
-        statistics.from_batch(X, y), models, solver=trace_ratio, init=init, max_iter=12, tol=0.0
-    )
+    found = solve(statistics(X, y), models, solver=trace_ratio, init=init, max_iter=12, tol=0.0)
     history = found.objective[0]
     assert len(history) == 12 or found.converged[0]
     assert (np.diff(history) >= -1e-10 * history[1:]).all()
@@ -111,7 +114,7 @@ def end_of(J, tol):
 def test_rounds_end_where_the_objective_says(seed):
     """Just below and just above the change of some rounds."""
     X, y = problem((5, 4), seed=seed)
-    statistics, models = ClassMoments.from_batch(X, y), stack([[2, 2]])
+    statistics, models = of_moments(X, y), stack([[2, 2]])
     J = solve(statistics, models, max_iter=15, tol=0.0).objective[0]
     changes = np.abs(np.diff(J)) / J[1:]
     for tol in np.outer(changes[[0, 2, 4, 13]], [1 - 1e-7, 1 + 1e-7]).ravel():
@@ -121,7 +124,7 @@ def test_rounds_end_where_the_objective_says(seed):
 
 def test_vectors_need_one_round():
     X, y = problem((6,), seed=3)
-    found = solve(ClassMoments.from_batch(X, y), stack([[3]]), max_iter=20)
+    found = solve(of_moments(X, y), stack([[3]]), max_iter=20)
     assert found.n_iter.tolist() == [1]
     assert found.converged.all()
 
@@ -129,7 +132,7 @@ def test_vectors_need_one_round():
 # ── Stacks ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("statistics", [ClassMoments, SampleStatistics])
+@pytest.mark.parametrize("statistics", [of_moments, SampleStatistics.from_batch])
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 @pytest.mark.parametrize("init", ["ones", "identity"])
 @pytest.mark.parametrize("orthonormal", [True, False])
@@ -143,7 +146,7 @@ def test_a_stack_of_models_is_each_of_them_alone(statistics, solver, init, ortho
         absolute=np.array([1, 0, 1, 0, 0, 1]),
         shrinkage=np.array([0.0, 0.4, 0.0, 0.0, 0.2, 0.9]),
     )
-    statistics = statistics.from_batch(X, y)
+    statistics = statistics(X, y)
     options = {"solver": solver, "init": init, "orthonormal": orthonormal, "max_iter": 5}
     together = solve(statistics, models, tol=1e-3, **options)
     for m, model in enumerate(models):
@@ -167,7 +170,7 @@ def test_parts_of_a_stack_find_what_the_whole_finds(monkeypatch, workers):
     models = stack(
         [[r, max(1, r - 1)] for r in (1, 2, 3, 4, 5)], positives=np.array([0, 1, 2, 0, 1])
     )
-    statistics = ClassMoments.from_batch(X, y)
+    statistics = of_moments(X, y)
     whole = solve(statistics, models, max_iter=30, tol=1e-3)
     assert len(set(whole.n_iter)) > 1, "models that rest at different times are needed here"
     monkeypatch.setattr(alternation, "CACHE_BYTES", 0)  # parts of a quarter of the models
@@ -193,7 +196,7 @@ def test_a_relative_ridge_is_a_share_of_the_mean_eigenvalue_per_positive_sample(
             ridge = 0.01 * share * np.trace(A + B) / size
             factors[k] = reference.ratio_trace(A, B + ridge * np.eye(size), 2)
     models = stack([[2, 2]], ridge=0.01, absolute=False)
-    found = solve(ClassMoments.from_batch(X, y), models, max_iter=3, tol=0.0)
+    found = solve(of_moments(X, y), models, max_iter=3, tol=0.0)
     assert reference.distance(found.columns(0), factors) <= 1e-8
 
 
@@ -206,8 +209,9 @@ def test_with_shrinkage_the_ridge_of_all_classes_is_in_units_of_samples_about_cl
         models = stack(
             [[2, 2], [2, 2]], positives=[2, 0], ridge=0.01, absolute=False, shrinkage=0.5
         )
-        both = Problem.stacked([class_specific(ClassMoments.from_batch(X, y), **m) for m in models])
-        _, B = both.along_mode(k, [np.stack([W, W]) for W in whole])
+        both = Problem.stacked([class_specific(of_moments(X, y), **m) for m in models])
+        pair = both.pair(k, [np.stack([W, W]) for W in whole])
+        B = pair.suppress + pair.ridge[:, None, :] * np.eye(both.shape[k])
         inside = reference.in_scatter(X, y, p, whole, k) / 2
         within = reference.within_scatter(X, y, whole, k) * share / 2
         ridge = 0.01 * share * (1 + between / total) * total / size
@@ -224,7 +228,7 @@ def test_windows_without_their_mean_are_seen_whole_by_any_statistics(kind, ridge
     for windows in (X, X - X.mean(axis=2, keepdims=True)):
         passes = PassStatistics.from_source(StoredSamples.of(windows), y, None, np.arange(3))
         statistics = {
-            "moments": ClassMoments.from_batch(windows, y),
+            "moments": of_moments(windows, y),
             "samples": SampleStatistics.from_batch(windows, y),
             "passes": passes,
         }

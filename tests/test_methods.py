@@ -34,6 +34,7 @@ from tenfold import (
 )
 from tenfold.methods import CLASS_SPECIFIC_METHODS, LINEAR_METHODS
 from tenfold.optimization.criteria import automatic_shrinkage
+from tenfold.statistics.class_statistics import MomentStatistics
 from tenfold.statistics.sample_statistics import SampleStatistics
 from ways import learned
 
@@ -562,7 +563,7 @@ def test_automatic_shrinkage_nearly_minimises_the_error_of_the_covariance(n_posi
         rest = rng.normal(size=(n_rest, size)) * np.sqrt(others[0, 0])
         X, y = np.concatenate([own, rest]), np.repeat([1, 0], [n_positive, n_rest])
         moments = ClassMoments.from_batch(X, y)
-        share = float(automatic_shrinkage(moments)[1])
+        share = float(automatic_shrinkage(MomentStatistics.of(moments))[1])
         S = moments.scatters[1] / (n_positive - 1)
         T = moments.scatters.sum(axis=0) / (len(X) - 2)
         errors.append([np.sum(((1 - g) * S + g * T - true) ** 2) for g in grid])
@@ -576,11 +577,15 @@ def test_automatic_shrinkage_nearly_minimises_the_error_of_the_covariance(n_posi
     assert np.mean(error_of_chosen) <= min(mean_errors[0], mean_errors[-1]) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("statistics", [ClassMoments, SampleStatistics])
+@pytest.mark.parametrize(
+    "statistics",
+    [lambda X, y: MomentStatistics.of(ClassMoments.from_batch(X, y)), SampleStatistics.from_batch],
+    ids=["moments", "samples"],
+)
 @pytest.mark.parametrize("scale", [1e-100, 1e80])
 def test_automatic_shrinkage_does_not_see_units(statistics, scale):
     X, y = problem((4, 3), classes=4, seed=35)
-    plain, scaled = (automatic_shrinkage(statistics.from_batch(Z, y)) for Z in (X, scale * X))
+    plain, scaled = (automatic_shrinkage(statistics(Z, y)) for Z in (X, scale * X))
     assert ((plain > 0) & (plain < 1)).any()
     np.testing.assert_allclose(scaled, plain, rtol=1e-8)
 
@@ -605,7 +610,7 @@ def test_auto_shrinkage_is_its_closed_form_put_in_by_hand(Method):
     """The ridge is part of the target: more shrinkage than usual is more ridge than usual."""
     X, y = problem((4, 3), classes=4, seed=35)
     moments = ClassMoments.from_batch(X, y)
-    shares = automatic_shrinkage(moments)
+    shares = automatic_shrinkage(MomentStatistics.of(moments))
     share, usual = float(shares[1]), float(moments.counts @ shares / moments.count)
     assert 0 < share < 1
     auto = make(Method, shrinkage="auto", positive=1, ridge=1e-2).fit(X, y)

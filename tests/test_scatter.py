@@ -8,15 +8,17 @@ import pytest
 import reference
 from reference import problem, relative_error
 from tenfold.optimization.criteria import Problem, between_within, class_specific
-from tenfold.statistics.moments import ClassMoments, Term, along_mode
+from tenfold.statistics.class_statistics import MomentStatistics
+from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics, SpanStatistics
+from tenfold.statistics.scatters import Products, TableTerm, along_mode
 from tenfold.statistics.stores import StoredSamples
 
 SHAPES = [(6,), (5, 4), (3, 4, 2), (2, 3, 2, 3)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
 SOURCES = {
-    "moments": ClassMoments.from_batch,
+    "moments": lambda X, y, w=None: MomentStatistics.of(ClassMoments.from_batch(X, y, w)),
     "samples": SampleStatistics.from_batch,
     "tables of samples": lambda X, y, w=None: replace(
         SampleStatistics.from_batch(X, y, w), total_is_table=True, classes_are_tables=True
@@ -40,6 +42,12 @@ def problem_of(statistics, positives, shrinkage=0.0):
     return Problem.stacked(each)
 
 
+def scatters_of(asked, mode, factors):
+    """The pair along a mode, with the ridge of the second scatter."""
+    pair = asked.pair(mode, factors)
+    return pair.keep, pair.suppress + pair.ridge[:, None, :] * np.eye(asked.shape[mode])
+
+
 def along(scatter, mode, factors):
     return along_mode([scatter], mode, factors)[0]
 
@@ -60,7 +68,7 @@ def test_scatters_of_mcsda_are_eqs_17_and_18_summed_sample_by_sample(shape, sour
     for p in range(3):
         asked = problem_of(statistics, [p])
         for k in range(len(shape)):
-            A, B = asked.along_mode(k, stacked(factors))
+            A, B = scatters_of(asked, k, stacked(factors))
             assert relative_error(A[0], reference.out_scatter(X, y, p, factors, k)) <= 1e-10
             assert relative_error(B[0], reference.in_scatter(X, y, p, factors, k)) <= 1e-10
 
@@ -72,7 +80,7 @@ def test_scatters_of_the_multi_class_methods_are_eqs_10_and_11(shape, source):
     factors = random_factors(shape)
     asked = between_within(source(X, y), ranks=np.ones(len(shape), int))
     for k in range(len(shape)):
-        A, B = asked.along_mode(k, stacked(factors))
+        A, B = scatters_of(asked, k, stacked(factors))
         assert relative_error(A[0], reference.between_scatter(X, y, factors, k)) <= 1e-10
         assert relative_error(B[0], reference.within_scatter(X, y, factors, k)) <= 1e-10
 
@@ -95,7 +103,7 @@ def test_shrinkage_mixes_the_covariances_of_the_class_and_of_all_classes(source)
     n_p, N = (y == 1).sum(), len(y)
     asked = problem_of(source(X, y), [1], shrinkage=0.3)
     for k in range(2):
-        _, B = asked.along_mode(k, stacked(factors))
+        _, B = scatters_of(asked, k, stacked(factors))
         own = reference.in_scatter(X, y, 1, factors, k) / n_p
         pooled = reference.within_scatter(X, y, factors, k) / N
         assert relative_error(B[0], n_p * (0.7 * own + 0.3 * pooled)) <= 1e-10
@@ -114,7 +122,7 @@ def test_samples_without_weight_may_be_anywhere(source, first):
     kept, factors = weight > 0, random_factors((4, 3))
     asked = problem_of(source(far, y, weight), [2])
     for k in range(2):
-        A, B = asked.along_mode(k, stacked(factors))
+        A, B = scatters_of(asked, k, stacked(factors))
         assert relative_error(A[0], reference.out_scatter(X[kept], y[kept], 2, factors, k)) <= 1e-10
         assert relative_error(B[0], reference.in_scatter(X[kept], y[kept], 2, factors, k)) <= 1e-10
 
@@ -141,7 +149,7 @@ def test_a_stack_gives_each_model_what_it_gets_alone(shape, source):
     asked = problem_of(source(X, y), positives)
     some = np.array([4, 0, 2])
     for k in range(len(shape)):
-        A, B = asked.select_models(some).along_mode(k, [W[some] for W in factors])
+        A, B = scatters_of(asked.select_models(some), k, [W[some] for W in factors])
         for row, m in enumerate(some):
             p = positives[m]
             assert relative_error(A[row], reference.out_scatter(X, y, p, alone[m], k)) <= 1e-10
@@ -156,14 +164,14 @@ def test_a_packed_table_holds_all_that_mode_scatters_depend_on(shape):
     rng = np.random.default_rng(0)
     size = int(np.prod(shape))
     root = rng.normal(size=(size, size))
-    term = Term.from_matrices((root @ root.T)[None], shape)
+    term = TableTerm.from_matrices((root @ root.T)[None], shape)
     assert term.tables[0].size == np.prod([s * (s + 1) // 2 for s in shape])
     factors = random_factors(shape)
     # The columns of the root are samples whose scatter is the matrix.
     samples = root.T.reshape(size, *shape)
     for k in range(len(shape)):
         expected = sum(reference.square(x, factors, k) for x in samples)
-        found = term.along(k, stacked(factors), np.zeros(1, int))[0]
+        found = term.along(k, stacked(factors), np.zeros(1, int), Products())[0]
         assert relative_error(found, expected) <= 1e-12
 
 

@@ -44,7 +44,8 @@ from tenfold.optimization.alternation import Recipe, Solution
 from tenfold.optimization.criteria import Problem
 from tenfold.serialization.values import Axes, check_agree
 from tenfold.statistics.accumulate import row_blocks
-from tenfold.statistics.moments import ClassMoments, ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
+from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.stores import OfBlock, compose, over_blocks
 from tenfold.statistics.subspace import of_contrasts, signed_distance
 from tenfold.threads import over_threads

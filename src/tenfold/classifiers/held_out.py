@@ -23,8 +23,8 @@ from tenfold.methods.class_specific import ClassSpecificProjector, spreads_of
 from tenfold.optimization.alternation import Solution, solve
 from tenfold.optimization.criteria import Problem
 from tenfold.statistics.accumulate import as_slice, row_blocks
+from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
 from tenfold.statistics.cost import Parts, Split, part_statistics, renumbered, with_tables
-from tenfold.statistics.moments import ClassMoments, ClassStatistics
 from tenfold.statistics.sample_statistics import HeldOutStatistics, SampleStatistics
 from tenfold.statistics.stores import OfBlock, Source, over_blocks
 from tenfold.statistics.subspace import ratio_at, signed_distance
@@ -137,7 +137,7 @@ def fit_fold_models(
     if not parts:
         return []
     problem = Problem.stacked([model._problem(statistics) for statistics in parts])
-    small = isinstance(parts[0], ClassMoments) or len(problem) > 1
+    small = isinstance(parts[0], MomentStatistics) or len(problem) > 1
     with threads_for(problem.shape, small, len(problem)) as threads:
         solution = solve(problem, model._recipe(), threads)
     result = []

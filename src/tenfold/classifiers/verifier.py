@@ -47,7 +47,7 @@ from tenfold.methods.csda import CSDA
 from tenfold.quiet import warn
 from tenfold.serialization.values import check_agree
 from tenfold.statistics.cost import renumbered
-from tenfold.statistics.sample_statistics import codes_of
+from tenfold.statistics.scatters import codes_of
 from tenfold.statistics.stores import ArraySamples, OfBlock, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation import samples as check

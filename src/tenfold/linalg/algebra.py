@@ -215,7 +215,7 @@ def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
            [45., 45.]])
     """
     others = [W for q, W in enumerate(factors) if q != mode]
-    for q in sorted(range(len(others)), key=lambda q: others[q].shape[2] / others[q].shape[1]):
+    for q in shrinking_order(others):
         W = others[q]
         if is_identity(W):  # the first round sees modes that are not yet projected
             continue
@@ -319,7 +319,7 @@ def pack_projectors(W: Array) -> Array:
     return np.take(P, flat, axis=1) * weights
 
 
-def first_contracted(table: Array, projectors: Array, mode: int) -> Array:
+def contract_first(table: Array, projectors: Array, mode: int) -> Array:
     """A table (L_1, ..., L_K) contracted along one mode with projectors (M, L_k): (M, others)."""
     before, after = table.shape[:mode], table.shape[mode + 1 :]
     if not before:
@@ -332,8 +332,8 @@ def first_contracted(table: Array, projectors: Array, mode: int) -> Array:
     return left.reshape(-1, *before, *after)
 
 
-def contracted(left: Array, packed: dict[int, Array], first: int) -> Array:
-    """What `first_contracted` left, contracted with all other packed projectors: (M, L_k)."""
+def contract_others(left: Array, packed: dict[int, Array], first: int) -> Array:
+    """What `contract_first` left, contracted with all other packed projectors: (M, L_k)."""
     axes = [q for q in range(left.ndim) if q != first]
     for q, P in packed.items():
         if q != first:

@@ -35,8 +35,9 @@ from tenfold.optimization.criteria import (
 )
 from tenfold.quiet import warn
 from tenfold.serialization.values import Axes, check_agree
+from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
 from tenfold.statistics.cost import moments_of, statistics_of, tables_fit
-from tenfold.statistics.moments import ClassMoments, ClassStatistics, check_decay
+from tenfold.statistics.moments import ClassMoments, check_decay
 from tenfold.statistics.stores import OfBlock, Range, over_blocks
 from tenfold.statistics.subspace import projected, reconstructed
 from tenfold.threads import one_thread, threads_for
@@ -268,9 +269,9 @@ class Learner(Savable, BaseEstimator):
         small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
         if not (self._streams and small and tables_fit(shape, len(classes), memory)):
             return self._set_fitted(info, model)
-        if not isinstance(statistics, ClassMoments):
-            statistics = moments_of(samples, labels, weight, classes)
-        return self._set_fitted(info, model, statistics)
+        if isinstance(statistics, MomentStatistics):
+            return self._set_fitted(info, model, statistics.moments)
+        return self._set_fitted(info, model, moments_of(samples, labels, weight, classes))
 
     def partial_fit(
         self,
@@ -333,7 +334,7 @@ class Learner(Savable, BaseEstimator):
             moments = self._added(so_far, factor, moments)
         if not self._is_learnable(moments):
             return self._set_fitted(info, None, moments, _is_stream=True, classes_=known)
-        model = self._learn(moments, info["sample_shape_"])
+        model = self._learn(MomentStatistics.of(moments), info["sample_shape_"])
         return self._set_fitted(info, model, moments, _is_stream=True)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
@@ -354,19 +355,18 @@ class Learner(Savable, BaseEstimator):
         input_info, moments = check.check_moments(self, moments)
         if self._flattens:
             moments = replace(moments, means=moments.means.reshape(len(moments.means), -1))
-        model = self._learn(moments, input_info["sample_shape_"])
+        model = self._learn(MomentStatistics.of(moments), input_info["sample_shape_"])
         return self._set_fitted(input_info, model, moments)
 
     # -- the steps -------------------------------------------------------------------------------
 
     def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
         """What is learned of samples of this shape; the estimator itself stays as it is."""
-        fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
-        problem = self._problem(fresh)  # the pair of scatters, eqs 17 and 18
-        small = isinstance(statistics, ClassMoments) or len(problem) > 1
+        problem = self._problem(statistics)  # the pair of scatters, eqs 17 and 18
+        small = isinstance(statistics, MomentStatistics) or len(problem) > 1
         with threads_for(problem.shape, small, len(problem)) as threads:
             solution = solve(problem, self._recipe(), threads)  # Algorithm 1
-        model = self._model(fresh, solution, np.arange(len(problem)), shape)
+        model = self._model(statistics, solution, np.arange(len(problem)), shape)
         self._warn_unless_converged(solution)
         self._warn_of(model)
         if not self._has_patterns:
@@ -499,7 +499,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
-        ranks, shares = self._asked_ranks(statistics.full_shape, statistics.classes)
+        ranks, shares = self._asked_ranks(statistics.full_means.shape[1:], statistics.classes)
         found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
         ridge = parameters.check_ridge(self.ridge, self._auto_ridge)
         return {"ranks": tuple(found.values()), "ridge": ridge}

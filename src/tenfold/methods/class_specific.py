@@ -29,7 +29,8 @@ from tenfold.optimization.criteria import (
 from tenfold.quiet import warn
 from tenfold.serialization.values import Axes
 from tenfold.statistics.accumulate import check_same_kind, row_blocks
-from tenfold.statistics.moments import ClassMoments, ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
+from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.stores import OfBlock, over_blocks
 from tenfold.statistics.subspace import log_ratios, minus_distances
 from tenfold.validation import parameters

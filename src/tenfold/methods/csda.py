@@ -14,7 +14,8 @@ from tenfold.methods.base import Shape
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.optimization.ridge_choice import USUAL, RidgeChoice, chosen_ridge
-from tenfold.statistics.moments import ClassStatistics, along_mode
+from tenfold.statistics.class_statistics import ClassStatistics
+from tenfold.statistics.scatters import along_mode
 from tenfold.validation.parameter_types import Decision, Negatives, Ridge
 from tenfold.validation.parameters import check_ridge, plain
 

@@ -13,7 +13,7 @@ from tenfold.methods.base import Shape
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Recipe, Solution, solve
 from tenfold.quiet import warn
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.threads import threads_for
 from tenfold.validation.parameter_types import SolverName
 from tenfold.validation.parameters import check_positive

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tenfold.methods.multi_class import MultiClassProjector
 from tenfold.optimization.criteria import Problem, between_within
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.validation.parameter_types import InitName, Ridge
 
 

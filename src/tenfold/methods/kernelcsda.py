@@ -19,7 +19,7 @@ from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.serialization.values import Axes
 from tenfold.statistics.accumulate import row_blocks
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.statistics.stores import OfBlock, Source, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation.parameter_types import Kernel, Numeric, RandomState, SolverName, Whole
@@ -223,7 +223,7 @@ class KernelCSDA(ClassSpecificProjector):
         self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> ClassModel:
         """What was learned; signs do not depend on the basis, which is one of many."""
-        own = super()._subspace(statistics, solution, number, statistics.full_shape)
+        own = super()._subspace(statistics, solution, number, statistics.full_means.shape[1:])
         (W,) = own.projections
         turned = np.where((own.mean - own.other_mean) @ W > 0, -1.0, 1.0)
         return replace(own, projections=[W * turned])

@@ -13,7 +13,7 @@ from tenfold.methods.base import Model, Shape, TensorProjector
 from tenfold.optimization.alternation import Recipe, Solution
 from tenfold.optimization.criteria import Problem, total
 from tenfold.serialization.values import Axes
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.validation.parameter_types import InitName
 from tenfold.validation.parameters import Number
 

@@ -7,7 +7,7 @@ from math import prod
 from tenfold.linalg.arrays import Array
 from tenfold.methods.base import Shape, TensorProjector
 from tenfold.optimization.criteria import Problem, between_within
-from tenfold.statistics.moments import ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics
 
 
 class MultiClassProjector(TensorProjector):

@@ -23,7 +23,7 @@ from tenfold.linalg.solvers import (
 )
 from tenfold.optimization.criteria import Pair, Problem
 from tenfold.optimization.shared_core import SharedSolution, few_columns, solve_shared
-from tenfold.statistics.moments import is_shared
+from tenfold.statistics.scatters import PassTerm, Products, TableTerm
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -207,8 +207,12 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
 
 def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     """`solve` for models that share nothing that could be solved once."""
+    scatters = (
+        [problem.maximise] if problem.minimise is None else [problem.maximise, problem.minimise]
+    )
+    summands = [summand for scatter in scatters for summand in scatter.terms]
     tables = [
-        table for scatter in problem.scatters for part in scatter.terms for table in part[1].tables
+        table for _, term, _ in summands if isinstance(term, TableTerm) for table in term.tables
     ]
     table_bytes = max((table.nbytes for table in tables), default=0)
     in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
@@ -218,53 +222,54 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     step = max(step, min(ceil(len(problem) / threads), table_bytes // model_bytes))
     step = min(step, max(1, STACK_BYTES // model_bytes))
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
-    for scatter in problem.scatters:
-        for _, term, groups in scatter.terms:
-            if is_shared(term):
-                step = len(problem)  # a pass over the samples answers all models
-            elif len(groups) > 1 and term.faster_by_group:
-                order = np.argsort(groups, kind="stable")
+    for _, term, groups in summands:
+        if isinstance(term, PassTerm):
+            step = len(problem)  # a pass over the samples answers all models
+        elif len(groups) > 1 and term.faster_by_group:
+            order = np.argsort(groups, kind="stable")
+    if step >= len(problem) and (order[1:] > order[:-1]).all():
+        return _alternate(problem, recipe)
     parts = [order[start : start + step] for start in range(0, len(order), step)]
     found = shared_out(lambda part: _alternate(problem.select_models(part), recipe), parts, threads)
-    alone = len(found) == 1 and bool((order[1:] > order[:-1]).all())
-    return found[0] if alone else Solution.stacked(found, order)
+    return Solution.stacked(found, order)
 
 
 def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     """Algorithm 1 of the paper, for a stack of models that fit into the cache together."""
     n_models, n_modes = problem.ranks.shape
-    widths = problem.ranks.max(axis=0)
+    widths = problem.ranks.max(axis=0).tolist()
     once = recipe.direct or n_modes == 1
     max_iter = 1 if once else recipe.max_iter
     objective = np.zeros((n_models, max_iter))
     n_iter = np.zeros(n_models, dtype=int)
-    kept = np.zeros((n_models, int(widths[-1])))
+    kept = np.zeros((n_models, widths[-1]))
     suppressed = np.zeros(n_models)
     converged = np.full(n_models, once)
     columns = few_columns(problem) if n_modes == 1 and recipe.solver is ratio_trace else None
     start, first_pair = _start(problem, recipe.init)
     factors = list(start)
+    products = Products()
     active = np.arange(n_models)  # models that have not converged
     moving = problem
     for t in range(max_iter):
         for k in range(n_modes):
             # Scatters along mode k, seen through the other projections (eqs 17 and 18).
             seen = start if recipe.direct else [W[active] for W in factors]
-            S_O, S_I, ridge = first_pair if t == k == 0 else moving.pair(k, seen)
+            pair = first_pair if t == k == 0 else moving.pair(k, seen, products)
             # The r_k directions that keep most of S_O for what they keep of S_I (eq. 19).
-            regular = moving.with_ridge(S_I, ridge)
+            S_I = pair.suppress + pair.ridge[:, None, :] * np.eye(problem.shape[k])
             if columns is None:
-                W = recipe.solver(S_O, regular, moving.ranks[:, k])
+                W = recipe.solver(pair.keep, S_I, moving.ranks[:, k])
             else:
-                W = ratio_trace_of_columns(columns, regular, moving.ranks[:, k])
-            W = padded(W, int(widths[k]))
+                W = ratio_trace_of_columns(columns, S_I, moving.ranks[:, k])
+            W = padded(W, widths[k])
             W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:
                 factors[k] = W
             else:
                 factors[k][active] = W
         # The objective (eq. 14) after this round; a model stops when it rises no more.
-        kept[active], suppressed[active], reached = moving.objective(W, S_O, S_I, ridge)
+        kept[active], suppressed[active], reached = moving.objective(W, pair)
         objective[active, t:] = reached[:, None]
         n_iter[active] = t + 1
         if recipe.tol > 0 and not once:
@@ -276,10 +281,9 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
             moving = problem.select_models(active)
     if recipe.direct:
         last = problem.pair(n_modes - 1, factors)
-        kept, suppressed, objective[:, 0] = problem.objective(factors[-1], *last)
-    if problem.basis is not None:
-        factors = [problem.basis.from_span(factors[0])]
-    signed = [with_fixed_signs(W) for W in factors]
+        kept, suppressed, objective[:, 0] = problem.objective(factors[-1], last)
+    full = factors if problem.basis is None else [problem.basis.from_span(factors[0])]
+    signed = [with_fixed_signs(W) for W in full]
     return Solution(signed, objective[:, : n_iter.max()], n_iter, converged, kept, suppressed)
 
 
@@ -346,8 +350,8 @@ def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
             columns = (np.arange(ranks.max()) < ranks[:, None]).astype(float)
             ones.append(np.broadcast_to(columns[:, None, :], (n_models, size, columns.shape[1])))
         first = problem.pair(0, ones)
-        seen = float(np.trace(first[0][0]) + np.trace(first[1][0]))
-        if len(ones) == 1 or seen > NOTHING * problem.size_of_first():
+        seen = float(np.trace(first.keep[0]) + np.trace(first.suppress[0]))
+        if len(ones) == 1 or seen > NOTHING * problem.size:
             return ones, first
     whole = [np.broadcast_to(np.eye(size), (n_models, size, size)) for size in problem.shape]
     return whole, problem.pair(0, whole)

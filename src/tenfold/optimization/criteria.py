@@ -12,31 +12,37 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigvalsh, solve_triangular
 
 from tenfold.linalg.algebra import Array, project
 from tenfold.linalg.bases import Span
-from tenfold.statistics.moments import (
-    ClassMoments,
-    ClassStatistics,
+from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
+from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics
+from tenfold.statistics.scatters import (
     Factors,
+    Products,
+    SampleTerm,
     Scatter,
-    Term,
     along_mode,
-    evaluate_terms,
-    is_shared,
+    codes_of,
 )
-from tenfold.statistics.sample_statistics import PassStatistics, SampleStatistics, codes_of
 from tenfold.statistics.subspace import projected_moments
 
 SCATTERS = ("maximise", "minimise", "unit")  # what a problem has of each model
 NUMBERS = ("ranks", "ridge", "absolute", "balance")
 LEAST_NOISE = 1e-12  # of the scatter of means: what noise is taken to be where there is none
 OTHER_SAMPLES = 0.05  # of the scatter of other samples, beside that of their means
-Pair = tuple[Array, Array, Array]  # A and B along a mode, (M, I_k, I_k), and the ridge of B, (M,)
+
+
+class Pair(NamedTuple):
+    """The two scatters of M models along one mode, as the other projections see them."""
+
+    keep: Array  # (M, I_k, I_k)
+    suppress: Array  # (M, I_k, I_k), without its ridge; the first once more if that alone counts
+    ridge: Array  # (M, I_k), what is added to the diagonal of the second
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +71,8 @@ class Problem:
     balance : ndarray of shape (M,)
         How many samples `minimise` sums over for each one that `unit` sums over, so that a
         relative ridge means the same whatever the sizes of the classes are.
+    size : float
+        The trace of the scatter of all samples about their mean.
     column_units : ndarray of shape (I,) or None
         The share of the ridge that each column of vectors gets, 1 on average; None for all alike.
     whole_start : bool
@@ -81,6 +89,7 @@ class Problem:
     ridge: Array
     absolute: Array
     balance: Array
+    size: float
     column_units: Array | None = None
     whole_start: bool = False
 
@@ -109,6 +118,7 @@ class Problem:
             np.array([ridge[0]]),
             np.array([ridge[1]]),
             np.array([balance]),
+            statistics.between_squares + float(statistics.traces.sum()),
             column_units,
             whole_start,
         )
@@ -132,68 +142,38 @@ class Problem:
 
     def select_models(self, models: Array) -> Problem:
         """The problem of some of the models."""
-        if len(models) == len(self) == 1:
-            return self
         own: dict[str, Any] = {name: getattr(self, name) for name in SCATTERS + NUMBERS}
         own = {name: each if each is None else each[models] for name, each in own.items()}
         return replace(self, **own)
 
-    @property
-    def scatters(self) -> list[Scatter]:
-        """The one or two scatters."""
-        return [self.maximise] if self.minimise is None else [self.maximise, self.minimise]
-
-    def along_mode(self, mode: int, factors: Factors) -> tuple[Array, Array]:
-        """The pair (A, B) along a mode, each (M, I_k, I_k); B has its ridge, and is never zero."""
-        A, B, ridge = self.pair(mode, factors)
-        return A, B if self.minimise is None else self.with_ridge(B, ridge)
-
-    def with_ridge(self, B: Array, ridge: Array) -> Array:
-        """Matrices (M, n, n) with the ridge (M,) of each model added to the diagonal."""
-        units = np.ones(B.shape[1]) if self.column_units is None else self.column_units
-        return np.asarray(B + ridge[:, None, None] * np.diag(units))
-
-    def pair(self, mode: int, factors: Factors) -> Pair:
-        """A and B along a mode, each (M, I_k, I_k), and the ridge (M,) that B has to get."""
-        unit = None if self.absolute.all() else self.unit
-        asked = self.scatters if unit is None else [*self.scatters, unit]
-        answers = evaluate_terms(asked, mode, factors)
-        A = self.maximise.combined(answers)
+    def pair(self, mode: int, factors: Factors, products: Products | None = None) -> Pair:
+        """Both scatters along a mode, and the ridge that the second one gets: never quite zero."""
+        n = self.shape[mode]
         if self.minimise is None:
-            return A, A, np.zeros(len(A))
-        B = self.minimise.combined(answers)
-        B_sizes = np.trace(B, axis1=1, axis2=2)
-        sizes = np.trace(A, axis1=1, axis2=2) + B_sizes
-        if unit is not None:
-            sizes = unit.traces(answers)
-        return A, B, np.maximum(self.ridges(sizes, mode), np.finfo(float).eps * B_sizes)
+            (A,) = along_mode([self.maximise], mode, factors, products)
+            return Pair(A, A, np.zeros((len(A), n)))
+        if self.unit is None or self.absolute.all():
+            A, B = along_mode([self.maximise, self.minimise], mode, factors, products)
+            sizes = np.trace(A, axis1=1, axis2=2) + np.trace(B, axis1=1, axis2=2)
+        else:
+            asked = [self.maximise, self.minimise, self.unit]
+            A, B, unit = along_mode(asked, mode, factors, products)
+            sizes = np.trace(unit, axis1=1, axis2=2)
+        ridge = self.ridges(sizes, mode)
+        least = np.finfo(float).eps * np.trace(B, axis1=1, axis2=2)
+        units = np.ones(n) if self.column_units is None else self.column_units
+        return Pair(A, B, np.maximum(ridge, least)[:, None] * units)
 
-    def size_of_first(self) -> float:
-        """What there is of the scatters of the first model, if nothing is projected.
-
-        Where each question costs a pass: of the scatter of all samples, which is about as large.
-        """
-        for scatter in self.scatters:
-            for _, term, _ in scatter.terms:
-                if is_shared(term):
-                    return float(term.X.between_squares + term.X.traces.sum())
-        whole = [np.eye(size)[None] for size in self.shape]
-        A, B, _ = self.select_models(np.array([0])).pair(0, whole)
-        return float(np.trace(A[0]) + np.trace(B[0]))
-
-    def objective(self, W: Array, A: Array, B: Array, ridge: Array) -> tuple[Array, Array, Array]:
+    def objective(self, W: Array, pair: Pair) -> tuple[Array, Array, Array]:
         """What columns of W keep of A, (M, r), W leaves of B and the objective of each model, (M,).
 
         The objective is the kept scatter, over the suppressed one with its ridge if there is one.
         """
-        kept = np.einsum("mir,mir->mr", W, A @ W)
+        kept = np.einsum("mir,mir->mr", W, pair.keep @ W)
         if self.minimise is None:
             return kept, kept.sum(axis=1), kept.sum(axis=1)
-        suppressed = np.einsum("mir,mir->m", W, B @ W)
-        squares = W**2
-        if self.column_units is not None:
-            squares = squares * self.column_units[:, None]
-        lost = suppressed + ridge * squares.sum(axis=(1, 2))
+        suppressed = np.einsum("mir,mir->m", W, pair.suppress @ W)
+        lost = suppressed + np.einsum("mi,mir->m", pair.ridge, W**2)
         return kept, suppressed, kept.sum(axis=1) / lost
 
     def ridges(self, sizes: Array, mode: int = 0) -> Array:
@@ -534,8 +514,8 @@ def class_scatters_in(statistics: ClassStatistics, projections: Sequence[Array])
     projections : sequence of K ndarrays of shape (I_k, r_k)
         For samples as they came.
     """
-    if isinstance(statistics, ClassMoments):
-        return projected_moments(statistics, list(projections), None).scatters
+    if isinstance(statistics, MomentStatistics):
+        return projected_moments(statistics.moments, list(projections), None).scatters
     if isinstance(statistics, PassStatistics):
         work = partial(
             projected_scatters_of_block,
@@ -543,16 +523,13 @@ def class_scatters_in(statistics: ClassStatistics, projections: Sequence[Array])
             means=statistics.means,
             projections=list(projections),
         )
-        passed: Array = statistics.source.total(work, statistics.y, statistics.weights)
+        source, y, weights, _ = statistics.samples
+        passed: Array = source.total(work, y, weights)
         return passed
     assert isinstance(statistics, SampleStatistics)
     seen = to_span(statistics, projections)
-    return np.stack(
-        [
-            sum_of_projected(statistics.in_class(c).terms[0][1].deviations(0), seen)
-            for c in range(len(statistics.classes))
-        ]
-    )
+    classes = range(len(statistics.classes))
+    return np.stack([sum_of_projected(statistics.deviations(c), seen) for c in classes])
 
 
 def projected_scatters_of_block(
@@ -568,7 +545,7 @@ def projected_scatters_of_block(
     codes = codes_of(X, y, classes)
     used = np.ones(len(X), dtype=bool) if weight is None else weight > 0
     members = [np.flatnonzero(used & (codes == c)) for c in range(len(classes))]
-    term = Term(X, means, codes, members, weight)
+    term = SampleTerm(X, means, codes, members, weight)
     return np.stack(
         [sum_of_projected(term.deviations(c), projections) for c in range(len(classes))]
     )
@@ -622,12 +599,11 @@ def patterns_of(statistics: ClassStatistics, projections: Sequence[Array]) -> li
     """
     if isinstance(statistics, PassStatistics):
         return []
-    fresh = replace(statistics)  # a copy: the terms of its scatters go when this is done
-    seen = [W[None] for W in to_span(fresh, projections)]
+    seen = [W[None] for W in to_span(statistics, projections)]
     found = []
     for mode, (W,) in enumerate(seen):
-        ((S,),) = along_mode([fresh.total()], mode, seen)
+        ((S,),) = along_mode([statistics.total()], mode, seen)
         size = float(np.trace(S)) or 1.0
         moved = S @ W / size
         found.append(moved @ np.linalg.pinv(W.T @ moved, hermitian=True))
-    return found if fresh.basis is None else [fresh.basis.from_span(found[0])]
+    return found if statistics.basis is None else [statistics.basis.from_span(found[0])]

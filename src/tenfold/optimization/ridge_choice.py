@@ -19,7 +19,8 @@ import numpy as np
 
 from tenfold.linalg.algebra import Array
 from tenfold.optimization.criteria import about_class_means
-from tenfold.statistics.moments import ClassStatistics, along_mode
+from tenfold.statistics.class_statistics import ClassStatistics
+from tenfold.statistics.scatters import along_mode
 
 RIDGES = 10.0 ** np.arange(-3.0, 2.01, 0.25)
 USUAL = 1e-2  # the ridge, where samples say nothing of it
@@ -69,7 +70,7 @@ def _choose(statistics: ClassStatistics) -> RidgeChoice:
     if not trace > 0:
         return RidgeChoice(USUAL, None)
     steps = statistics.counts[:, None] * (statistics.means - statistics.mean)
-    full_size = statistics.full_shape[0]
+    full_size = statistics.full_means.shape[1]
     level = about_class_means(statistics) * trace / full_size
     counts = statistics.counts
     errors = prediction_errors(T, steps, counts, level * RIDGES)

@@ -37,7 +37,7 @@ from scipy.linalg import LinAlgError, eigh, solve_triangular
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.solvers import NULL, ROUNDING, signs_of_columns
 from tenfold.optimization.criteria import Problem
-from tenfold.statistics.moments import Scatter, Term, along_mode, is_shared
+from tenfold.statistics.scatters import SampleTerm, Scatter, Term, along_mode
 
 FEWEST = 4  # models for which a shared problem is solved
 PAYS = 0.8  # of all dimensions: the largest space that takes less time than a dense solution
@@ -324,7 +324,7 @@ class MeansCore:
         """None where A is not of few class means, or B_0 is nearly singular."""
         of_means = problem.maximise.terms[0][1]
         shared = [term for _, term, _ in problem.maximise.terms if term.n_groups == 1]
-        if shared != [of_means] or of_means.tables or is_shared(of_means):
+        if shared != [of_means] or not isinstance(of_means, SampleTerm):
             return None
         if 4 * len(of_means.members[0]) > problem.shape[0]:
             return None
@@ -494,12 +494,14 @@ def shared_pairs(problem: Problem, null: bool = False) -> SharedPairs | None:
     n = problem.shape[0]
     totals: list[Array | None] = [None, None]
     within = np.zeros(n_models)
-    own: dict[Term, tuple[Array, Array]] = {}  # the group of each model, and its factors (2, M)
+    own: dict[
+        SampleTerm, tuple[Array, Array]
+    ] = {}  # the group of each model, and its factors (2, M)
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
         for coefficient, term, groups in scatter.terms:
             each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
             if term.n_groups > 1:
-                if term.tables or is_shared(term):
+                if not isinstance(term, SampleTerm):
                     return None
                 own.setdefault(term, (groups, np.zeros((2, n_models))))[1][side] += each
             elif side == 0 and (each == each[0]).all():
@@ -549,13 +551,13 @@ def _unit_sizes(problem: Problem) -> Array:
     for coefficient, term, groups in problem.unit.terms:
         if not np.any(coefficient):
             continue
-        if term.tables:
-            each = [np.trace(_whole(term, problem.shape[0]))] * term.n_groups
-        else:
+        if isinstance(term, SampleTerm):
             each = [
                 sum(float(np.vdot(Z, Z)) for Z in term.deviations(group))
                 for group in range(term.n_groups)
             ]
+        else:
+            each = [np.trace(_whole(term, problem.shape[0]))] * term.n_groups
         sizes += coefficient * np.array(each)[groups]
     return sizes
 
@@ -587,15 +589,16 @@ def few_columns(problem: Problem) -> Array | None:
     """
     n_models = len(problem)
     size = problem.shape[0]
-    terms = problem.maximise.terms
-    if any(term.tables or is_shared(term) or np.min(c) < 0 for c, term, _ in terms):
-        return None
-    widths = [max(len(term.members[g]) for g in groups) for _, term, groups in terms]
+    parts = []
+    for coefficient, term, groups in problem.maximise.terms:
+        if not isinstance(term, SampleTerm) or np.min(coefficient) < 0:
+            return None
+        parts.append((np.sqrt(np.broadcast_to(coefficient, n_models)), term, groups))
+    widths = [max(len(term.members[g]) for g in groups) for _, term, groups in parts]
     if not 0 < 2 * sum(widths) <= size:
         return None
     found = np.zeros((n_models, sum(widths), size))
-    for (c, term, groups), end in zip(terms, np.cumsum(widths), strict=True):
-        factors = np.sqrt(np.broadcast_to(c, n_models))
+    for (factors, term, groups), end in zip(parts, np.cumsum(widths), strict=True):
         for rows, g, factor in zip(found, groups, factors, strict=True):
             Z = np.concatenate([np.empty((0, size)), *term.deviations(int(g))])
             np.multiply(factor, Z, out=rows[end - len(Z) : end])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from inspect import signature
 from itertools import product
 from math import prod
@@ -38,9 +38,9 @@ from tenfold.optimization.alternation import solve
 from tenfold.optimization.criteria import Problem
 from tenfold.processes import over_processes
 from tenfold.progress import progress
+from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.statistics.cost import Parts, Split, part_statistics
-from tenfold.statistics.moments import ClassStatistics
-from tenfold.statistics.sample_statistics import codes_of
+from tenfold.statistics.scatters import codes_of
 from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.threads import threads_for
 from tenfold.validation.containers import in_numpy, rows_of
@@ -242,10 +242,12 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             else:
                 learners = [learner_of(variant) for variant in variants]
                 info, parts = shared_statistics(learners, samples, splits, info)
-                for number, statistics in enumerate(parts):
+                for statistics in parts:
+                    number = len(trials)
                     if number < len(splits):
                         fold = FoldModels(number, *splits[number], learners, statistics, info)
                         trials.append(fold.tried(scorer, samples))
+                        del fold, statistics  # before those of the next part are made
                         advance()
                     else:
                         whole = statistics  # the last part is all samples
@@ -627,13 +629,12 @@ def solved_together(
     """Every candidate fitted on the same statistics: one list after another, of bounded size."""
     if learners[0]._needs_labels:
         check_classes(statistics.classes, learners[0])
-    fresh = replace(statistics)
     recipe = learners[0]._recipe()
-    per_candidate = len(learners[0]._problem(fresh)) * max(statistics.shape) ** 2
+    per_candidate = len(learners[0]._problem(statistics)) * max(statistics.shape) ** 2
     n_together = max(1, STACK_NUMBERS // per_candidate)
     for begin in range(0, len(learners), n_together):
         chosen = learners[begin : begin + n_together]
-        problems = [learner._problem(fresh) for learner in chosen]
+        problems = [learner._problem(statistics) for learner in chosen]
         stack = Problem.stacked(problems)
         with threads_for(stack.shape, len(stack) > 1, len(stack)) as threads:
             solution = solve(stack, recipe, threads)
@@ -641,7 +642,7 @@ def solved_together(
         first = 0
         for learner, problem in zip(chosen, problems, strict=True):
             models = np.arange(first, first + len(problem))
-            own = learner._model(fresh, solution, models, input_info["sample_shape_"])
+            own = learner._model(statistics, solution, models, input_info["sample_shape_"])
             fitted.append(clone(learner)._set_fitted(input_info, own))
             first += len(problem)
         yield fitted

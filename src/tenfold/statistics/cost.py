@@ -19,7 +19,8 @@ import numpy as np
 
 from tenfold.linalg.algebra import Array
 from tenfold.linalg.constants import ADDING, KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
-from tenfold.statistics.moments import ClassMoments, ClassStatistics
+from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
+from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.sample_statistics import (
     PassStatistics,
     SampleStatistics,
@@ -128,7 +129,7 @@ def statistics_of(
     as_span = X.ndim == 2 and len(X) < X.shape[1]
     shape = X.shape[1:]
     if not as_span and moments_pay(len(X), shape, len(classes), ranks, rounds, memory):
-        return moments_of(X, y, sample_weight, classes)
+        return MomentStatistics.of(moments_of(X, y, sample_weight, classes))
     samples = X.in_memory() if isinstance(X, Source) else X
     if as_span:
         return SpanStatistics.from_vectors(samples, y, sample_weight, classes)
@@ -178,7 +179,7 @@ def _statistics_of_source(
     widest = max(X.shape[1:])
     fit = tables_fit(X.shape[1:], len(classes), memory)
     if fit and 8 * len(classes) * size**2 <= X.table_bytes():
-        return X.moments(y, weight, classes)
+        return MomentStatistics.of(X.moments(y, weight, classes))
     if X.ndim == 2 and len(X) < size and 3 * 8 * len(X) * size <= memory:
         return SpanStatistics.from_vectors(X.in_memory(), y, weight, classes)
     if not tables_fit((widest,), 4, memory):
@@ -298,7 +299,8 @@ def part_statistics(
         moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
         for times in parts.times:
             codes = np.where(times > 0, parts.of_class, -1)
-            yield replace(moments.summed_by(codes, len(classes)), classes=classes).present()
+            part_moments = replace(moments.summed_by(codes, len(classes)), classes=classes)
+            yield MomentStatistics.of(part_moments.present())
         return
     for part in range(n_parts):
         rows = parts.rows(part)

@@ -12,19 +12,26 @@ one pass per mode and round.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod, sqrt
 from typing import Any, Self
 
 import numpy as np
 
-from tenfold.linalg.algebra import is_identity
 from tenfold.linalg.arrays import Array, square_lengths
 from tenfold.linalg.bases import Span
 from tenfold.statistics.accumulate import gather, merged_means, row_blocks
-from tenfold.statistics.moments import ClassStatistics, Factors, Scatter, Term
+from tenfold.statistics.class_statistics import ClassStatistics, made_once
+from tenfold.statistics.scatters import (
+    LabelledSource,
+    PassTerm,
+    SampleTerm,
+    Scatter,
+    TableTerm,
+    codes_of,
+)
 from tenfold.statistics.stores import Source
 
 
@@ -82,18 +89,15 @@ class SampleStatistics(ClassStatistics):
         They sum the squared products of deviations: for S_w all pairs of them, or those with a
         table of S_w where that is the smaller one.
         """
-        members = [self._used(c) for c in range(len(self.classes))]
-        term = Term(self.X, self.means, self.codes, members, self.weights)
-        flat = {
-            c: np.concatenate([Z.reshape(len(Z), -1) for Z in term.deviations(c)])
-            for c, rows in enumerate(members)
-            if len(rows)
-        }
         unit = sqrt(float(self.traces.sum())) or 1.0
-        flat = {c: deviations / unit for c, deviations in flat.items()}
-        Z = np.concatenate(list(flat.values()))
         size = prod(self.shape)
-        own, cross = np.zeros((2, len(members)))
+        flat = {}
+        for c in np.flatnonzero(self.counts).tolist():
+            blocks = [block.reshape(len(block), size) for block in self.deviations(c)]
+            flat[c] = np.concatenate(blocks) / unit
+        Z = np.concatenate(list(flat.values()))
+        own = np.zeros(len(self.classes))
+        cross = np.zeros(len(self.classes))
         within = Z.T @ Z if len(Z) > size else None
         for c, deviations in flat.items():
             for rows in row_blocks(len(deviations), 2 * 8 * max(len(Z), size)):
@@ -108,31 +112,45 @@ class SampleStatistics(ClassStatistics):
     @cached_property
     def traces(self) -> Array:
         """tr(S_c) of every class, of shape (C,)."""
-        members = [self._used(c) for c in range(len(self.classes))]
-        term = Term(self.X, self.means, self.codes, members, self.weights)
-        return np.array(
-            [sum(float(np.vdot(Z, Z)) for Z in term.deviations(c)) for c in range(len(members))]
-        )
+        traces = np.zeros(len(self.classes))
+        for c in range(len(traces)):
+            traces[c] = sum(float(np.vdot(Z, Z)) for Z in self.deviations(c))
+        return traces
 
-    def _within(self) -> Term:
-        term = Term(self.X, self.means, self.codes, [self._used()], self.weights)
-        return term.tabulated() if self.total_is_table else term
+    def deviations(self, c: int) -> Iterator[Array]:
+        """Blocks of the samples of class number c about their mean, times the roots of weights."""
+        term = SampleTerm(self.X, self.means, self.codes, [self._used(c)], self.weights)
+        return term.deviations(0)
 
-    def _total(self) -> Term:
-        if self.total_is_table:  # class means are fewer than samples
-            within = self.within().terms[0][1]
-            between = super()._means_about_mean().tabulated()
-            return replace(between, tables=(within.tables[0] + between.tables[0],))
-        everybody = np.zeros_like(self.codes)
-        return Term(self.X, self.mean[None], everybody, [self._used()], self.weights)
+    @made_once
+    def within(self) -> Scatter:
+        """``sum_c S_c`` (eq. 11)."""
+        term = SampleTerm(self.X, self.means, self.codes, [self._used()], self.weights)
+        return Scatter.of(term.tabulated() if self.total_is_table else term)
 
-    def _means_about_mean(self) -> Term:
-        term = super()._means_about_mean()
-        return term.tabulated() if self.means_are_table else term
+    @made_once
+    def total(self) -> Scatter:
+        """All samples about their mean: within + between."""
+        if not self.total_is_table:
+            everybody = np.zeros_like(self.codes)
+            members = [self._used()]
+            return Scatter.of(SampleTerm(self.X, self.mean[None], everybody, members, self.weights))
+        within = self.within().terms[0].term
+        between = self._means_about_mean().tabulated()  # class means are fewer than samples
+        assert isinstance(within, TableTerm)
+        return Scatter.of(TableTerm(self.shape, (within.tables[0] + between.tables[0],)))
 
-    def _in_class(self, p: int) -> Term:
-        term = Term(self.X, self.means, self.codes, [self._used(p)], self.weights)
-        return term.tabulated() if self.classes_are_tables else term
+    @made_once
+    def between(self) -> Scatter:
+        """``sum_c n_c (M_c - M)(M_c - M)^T`` (eq. 10)."""
+        term = self._means_about_mean()
+        return Scatter.of(term.tabulated() if self.means_are_table else term)
+
+    @made_once
+    def in_class(self, p: int) -> Scatter:
+        """S_p, the samples of class number p about their mean (eq. 18)."""
+        term = SampleTerm(self.X, self.means, self.codes, [self._used(p)], self.weights)
+        return Scatter.of(term.tabulated() if self.classes_are_tables else term)
 
     def _used(self, code: int | None = None) -> Array:
         """Positions of the samples of one class, or of all, that have weight."""
@@ -149,13 +167,12 @@ class SpanStatistics(SampleStatistics):
 
     Parameters
     ----------
-    span : Span
+    basis : Span
         The basis; `X` and `means` are coordinates in it, about the mean of all samples.
     given_means : ndarray of shape (C, I)
         The mean sample of each class before the change of basis.
     """
 
-    span: Span | None = None
     given_means: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
@@ -167,13 +184,17 @@ class SpanStatistics(SampleStatistics):
         # rounding.
         means = _class_means(coordinates, plain.codes, weight, len(plain.classes))[1]
         # The total is asked once, and its table is no larger than the samples.
-        rest = (coordinates, plain.codes, weight, True, False, False, span, plain.means)
-        return cls(plain.classes, plain.counts, means, *rest)
-
-    @property
-    def basis(self) -> Span | None:
-        """The basis in which the samples are given."""
-        return self.span
+        return cls(
+            plain.classes,
+            plain.counts,
+            means,
+            coordinates,
+            plain.codes,
+            weight,
+            total_is_table=True,
+            given_means=plain.means,
+            basis=span,
+        )
 
     @property
     def full_means(self) -> Array:
@@ -216,13 +237,19 @@ class HeldOutStatistics(SampleStatistics):
             present = np.unique(labels[weights > 0])
             parts.append(SampleStatistics.from_batch(whole.X, labels, weights, classes=present))
         part, held = parts
-        rest = (whole.X, part.codes, part.weights, whole.total_is_table, whole.classes_are_tables)
-        return cls(part.classes, part.counts, part.means, *rest, whole=whole, held=held)
-
-    @property
-    def basis(self) -> Span | None:
-        """The basis in which the samples are given, if it was changed."""
-        return self.whole.basis
+        return cls(
+            part.classes,
+            part.counts,
+            part.means,
+            whole.X,
+            part.codes,
+            part.weights,
+            total_is_table=whole.total_is_table,
+            classes_are_tables=whole.classes_are_tables,
+            basis=whole.basis,
+            whole=whole,
+            held=held,
+        )
 
     @cached_property
     def full_means(self) -> Array:
@@ -232,34 +259,39 @@ class HeldOutStatistics(SampleStatistics):
         middle = self.whole.counts @ self.whole.full_means / self.whole.count
         return np.asarray(middle + self.basis.from_span(self.means.T).T)
 
+    @made_once
     def total(self) -> Scatter:
         """All samples of the part about their mean."""
-        points = [self.held.means - self.whole.mean, (self.mean - self.whole.mean)[None]]
-        weights = [self.held.counts, np.array([self.count])]
-        return self.whole.total() - self.held.within() - self._points("total", points, weights)
+        middle = self.whole.mean
+        points = np.concatenate([self.held.means - middle, (self.mean - middle)[None]])
+        weights = np.append(self.held.counts, self.count)
+        moved = self._points(points, weights)
+        return self.whole.total() - self.held.within() - moved
 
+    @made_once
     def within(self) -> Scatter:
         """Each class of the part about its mean."""
         cut = np.intersect1d(self.classes, self.held.classes)  # classes that lost some samples
         before = self.whole.means[np.searchsorted(self.whole.classes, cut)]
-        parts = [(part, np.searchsorted(part.classes, cut)) for part in (self.held, self)]
-        points = [part.means[rows] - before for part, rows in parts]
-        weights = [part.counts[rows] for part, rows in parts]
-        return self.whole.within() - self.held.within() - self._points("within", points, weights)
+        lost = np.searchsorted(self.held.classes, cut)
+        left = np.searchsorted(self.classes, cut)
+        points = np.concatenate([self.held.means[lost] - before, self.means[left] - before])
+        weights = np.append(self.held.counts[lost], self.counts[left])
+        moved = self._points(points, weights)
+        return self.whole.within() - self.held.within() - moved
 
-    def _points(self, name: str, points: list[Array], weights: list[Array]) -> Scatter:
+    @made_once
+    def in_class(self, p: int) -> Scatter:
+        """S_p, the samples of class number p about their mean (eq. 18)."""
+        if self.classes[p] not in self.held.classes:
+            return self.whole.in_class(int(np.searchsorted(self.whole.classes, self.classes[p])))
+        return super().in_class(p)
+
+    def _points(self, points: Array, weights: Array) -> Scatter:
         """The scatter about 0 of some points with weights."""
-        columns = np.concatenate(points)
-        w = np.concatenate(weights)
         zero = np.zeros((1, *self.shape))
-        nowhere = np.zeros(len(columns), dtype=np.intp)
-        return self._kept(name, lambda: Term(columns, zero, nowhere, [np.arange(len(w))], w))
-
-    def _in_class(self, p: int) -> Term:
-        if self.classes[p] in self.held.classes:
-            return super()._in_class(p)
-        number = int(np.searchsorted(self.whole.classes, self.classes[p]))
-        return self.whole.in_class(number).terms[0][1]
+        nowhere = np.zeros(len(points), dtype=np.intp)
+        return Scatter.of(SampleTerm(points, zero, nowhere, [np.arange(len(points))], weights))
 
 
 def _class_means(
@@ -330,22 +362,19 @@ class PassStatistics(ClassStatistics):
         The mean sample of each class.
     class_traces : ndarray of shape (C,)
         tr(S_c).
-    source : Source
-        The samples.
-    y, weights : labels and weights as the source takes them
-        One per sample, or None.
+    samples : LabelledSource
+        The samples, with their labels and weights.
     """
 
     class_traces: Array
-    source: Source
-    y: Any
-    weights: Any
+    samples: LabelledSource
 
     @classmethod
     def from_source(cls, X: Source, y: Any, weight: Any, classes: Array) -> PassStatistics:
         """One pass for the means; the samples stay where they are."""
         sketch = X.total(partial(ClassSketch.of_block, classes=classes), y, weight)
-        return cls(classes, sketch.counts, sketch.means, sketch.traces, X, y, weight)
+        samples = LabelledSource(X, y, weight, classes)
+        return cls(classes, sketch.counts, sketch.means, sketch.traces, samples)
 
     @property
     def covariance_products(self) -> tuple[Array, Array, float]:
@@ -361,91 +390,21 @@ class PassStatistics(ClassStatistics):
         """tr(S_c) of every class, of shape (C,)."""
         return self.class_traces
 
-    def _within(self) -> PassTerm:
+    @made_once
+    def within(self) -> Scatter:
+        """``sum_c S_c`` (eq. 11)."""
         every = np.arange(len(self.classes))
-        return PassTerm(self, self.means, every, [every])
+        return Scatter.of(PassTerm(self.samples, self.means, every, [every]))
 
-    def _total(self) -> PassTerm:
+    @made_once
+    def total(self) -> Scatter:
+        """All samples about their mean: within + between."""
         every = np.arange(len(self.classes))
-        return PassTerm(self, self.mean[None], np.zeros_like(every), [every])
+        middle = self.mean[None]
+        return Scatter.of(PassTerm(self.samples, middle, np.zeros_like(every), [every]))
 
-    def _in_class(self, p: int) -> PassTerm:
+    @made_once
+    def in_class(self, p: int) -> Scatter:
+        """S_p, the samples of class number p about their mean (eq. 18)."""
         every = np.arange(len(self.classes))
-        return PassTerm(self, self.means, every, [np.array([p])])
-
-
-@dataclass(frozen=True, eq=False)
-class PassTerm(Term):
-    """Scatters of groups of classes, answered by a pass over the samples.
-
-    X are the statistics whose samples are read: terms of the same ones are answered by the same
-    pass. Classes stand for samples: `centre_of` has shape (C,), and `members` are classes.
-
-    Parameters
-    ----------
-    unprojected : dict of int to ndarray of shape (1, I_k, I_k)
-        Answers about samples that no mode projects yet: the same for every model, and asked for
-        by the choice of ranks, by the first mode and by methods that do not alternate.
-    """
-
-    unprojected: dict[int, Array] = field(default_factory=dict, init=False)
-
-    @property
-    def faster_by_group(self) -> bool:
-        """A pass answers all groups."""
-        return False
-
-    def along(self, mode: int, factors: Factors, groups: Array) -> Array:
-        """Mode-k scatters of M models, of shape (M, I_k, I_k)."""
-        return self.along_together([(self, groups)], mode, factors)[0]
-
-    def along_together(
-        self, terms: Sequence[tuple[PassTerm, Array]], mode: int, factors: Factors
-    ) -> list[Array]:
-        """The answers of several terms of the same statistics, with their groups, in one pass."""
-        whole = all(is_identity(W) for q, W in enumerate(factors) if q != mode)
-        if whole and len(terms) == 1 and mode in self.unprojected:
-            return [np.repeat(self.unprojected[mode], len(factors[0]), axis=0)]
-        own = self.X
-        work = partial(
-            mode_scatters_of_block,
-            classes=own.classes,
-            questions=[(t.centres, t.centre_of, t.members, groups) for t, groups in terms],
-            mode=mode,
-            factors=[np.asarray(W) for W in factors],
-        )
-        answers = list(own.source.total(work, own.y, own.weights))
-        if whole and len(terms) == len(self.members) == 1:
-            self.unprojected[mode] = answers[0][:1]
-        return answers
-
-
-def mode_scatters_of_block(
-    X: Array,
-    y: Array | None,
-    weight: Array | None,
-    *,
-    classes: Array,
-    questions: list[tuple[Array, Array, list[Array], Array]],
-    mode: int,
-    factors: Factors,
-) -> Array:
-    """What one block adds to the mode scatters of several terms, of shape (terms, M, I_k, I_k)."""
-    codes = codes_of(X, y, classes)
-    used = np.ones(len(X), dtype=bool) if weight is None else weight > 0
-    answers = []
-    for centres, centre_of, members, groups in questions:
-        rows = [np.flatnonzero(used & np.isin(codes, chosen)) for chosen in members]
-        term = Term(X, centres, centre_of[codes], rows, weight)
-        answers.append(term.along(mode, factors, groups))
-    return np.stack(answers)
-
-
-def codes_of(X: Array | Source, y: Array | None, classes: Array) -> Array:
-    """The position of each sample's label among the classes.
-
-    A label that is not among them belongs to a sample of weight 0, whose position is not used.
-    """
-    if y is None:
-        return np.zeros(len(X), dtype=np.intp)
-    return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        return Scatter.of(PassTerm(self.samples, self.means, every, [np.array([p])]))
