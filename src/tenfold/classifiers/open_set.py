@@ -199,7 +199,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         if len(own):
             rates["false_rejects"] = float(np.average(own < threshold, weights=weights))
         learned = OpenSetModel(whole, classes, unknown, threshold, rates, guaranteed)
-        return self._set_fitted(check.description_of(steps_of(whole)[0]), learned)
+        return self._set_fitted(check.input_info_of(steps_of(whole)[0]), learned)
 
     def _fitted_and_left_out(
         self, model: Any, X: Any, labels: Array, weight: Array | None

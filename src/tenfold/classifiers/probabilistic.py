@@ -215,7 +215,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         and for some others.
         """
         self._check_parameters()
-        described, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
+        input_info, X, labels, weight = check.check_first_batch(self, X, y, sample_weight)
         assert labels is not None
         classes = present_labels(labels, weight)
         gathered = gather(X, labels, weight, classes)
@@ -241,7 +241,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         is_small = gathered.sketch.X.nbytes <= KEPT_MOMENTS
         if groups is None and gathered.sketch.is_complete and is_small:
             learned["_gathered"] = gathered  # `partial_fit` can go on
-        self._set_fitted(described, **learned)
+        self._set_fitted(input_info, **learned)
         return left_out
 
     def partial_fit(
@@ -280,7 +280,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         factor = check_decay("decay", decay)
         first = not hasattr(self, "sample_shape_")
         if first:
-            described, X, labels, weight = check.check_first_batch(
+            input_info, X, labels, weight = check.check_first_batch(
                 self, X, y, sample_weight, ["", " "] if classes is None else classes
             )
         else:
@@ -291,7 +291,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                     "partial_fit cannot add to it; start with partial_fit, or use enroll"
                 )
             X, labels, weight = check.check_batch(self, X, y, sample_weight)
-            described, X = check.described_with(self, X)
+            input_info, X = check.input_info_with(self, X)
             assert labels is not None
             check_same_kind(labels, self._gathered.classes)
         assert labels is not None
@@ -306,13 +306,13 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         counts = gathered.counts
         if (counts > 0).sum() > 1 and (counts > 1).any():
             learned, _ = self._learned(gathered, None)
-            return self._set_fitted(described, **kept, **learned)
+            return self._set_fitted(input_info, **kept, **learned)
         if hasattr(self, "pool_"):
             raise ValueError(
                 "decay forgets too much: what it leaves is less than what a model can be learned "
                 "from (weights are counts of samples); pass a decay nearer to 1, or larger batches"
             )
-        return self._set_fitted(described, **kept, classes_=gathered.classes)
+        return self._set_fitted(input_info, **kept, classes_=gathered.classes)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Learn from moments that are gathered already; no samples are read.
@@ -331,14 +331,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
-        described, moments = check.check_moments(self, moments)
+        input_info, moments = check.check_moments(self, moments)
         _check_scatter(moments.counts, float(moments.traces.sum()), moments.means)
         priors = parameters.check_priors(self.priors, moments.classes, moments.counts)
         means = moments.means.reshape(len(moments.classes), -1)
         pool = learn_from_moments(moments.counts, means, moments.scatters)
         mean = moments.counts @ means / moments.counts.sum()
         learned = attributes_of(moments.classes, moments.counts, priors, pool, mean)
-        return self._set_fitted(described, **learned)
+        return self._set_fitted(input_info, **learned)
 
     def enroll(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Add classes that come later, or samples of known classes, without learning anew.

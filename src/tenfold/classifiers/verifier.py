@@ -82,7 +82,7 @@ class VerifierModel:
 class HeldOut(NamedTuple):
     """A model, scores of samples that it has not seen, and the threshold that these give."""
 
-    described: Any
+    input_info: Any
     projector: Any
     classes: Array  # (C,), all labels
     positive: Any
@@ -236,7 +236,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """Learn a subspace and the scores of samples that folds hold out."""
         model = self.model()
         model._check_parameters()
-        described, X, labels, weight = check.check_first_batch(model, X, y, sample_weight)
+        input_info, X, labels, weight = check.check_first_batch(model, X, y, sample_weight)
         assert labels is not None
         X = X.in_memory() if isinstance(X, ArraySamples) else X  # equal ones are found by bytes
         classes = present_labels(labels, weight)
@@ -250,14 +250,14 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         else:
             plan = given_folds(folds_of(self.cv, labels, groups), codes, number, used)
         model.set_params(positive=positive)  # in a fold without it, None means another class
-        found = score_held_out(model, described, X, labels, weight, classes, plan)
+        found = score_held_out(model, input_info, X, labels, weight, classes, plan)
         projector = found.whole.projector.set_params(positive=self.model().positive)
         limit = self._limit(found.impostors, found.own)
         threshold = found.whole.score_at(limit)
         if self.false_accept_rate != "equal":
             _warn_unless_alike(found.ratio)
         return HeldOut(
-            described,
+            input_info,
             projector,
             classes,
             positive,
@@ -301,9 +301,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             limit = self._limit(impostors, own)
             interval = bootstrap_interval(impostors, limit)
         threshold = float(np.clip(-limit, -ABOVE_ALL, ABOVE_ALL))
-        described = check.description_of(model)
+        input_info = check.input_info_of(model)
         return HeldOut(
-            described, model, classes, positive, impostors, own, limit, threshold, interval
+            input_info, model, classes, positive, impostors, own, limit, threshold, interval
         )
 
     def _groups_left_out(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
@@ -318,7 +318,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _decide(self, held_out: HeldOut) -> Self:
         """Set all that was learned, and warn of rates that cannot be guaranteed."""
-        described, projector, classes, positive, impostors, own, limit, threshold, interval = (
+        input_info, projector, classes, positive, impostors, own, limit, threshold, interval = (
             held_out
         )
         n_classes = len(classes) - 1
@@ -337,7 +337,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             guaranteed,
             classes if as_labelled else np.array([False, True]),
         )
-        return self._set_fitted(check.of_samples(described), model)
+        return self._set_fitted(check.of_samples(input_info), model)
 
     def _check_learned(self) -> None:
         """Refuse a projector of other samples, and other answers than two."""

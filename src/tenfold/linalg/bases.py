@@ -73,8 +73,8 @@ class Span:
         inner = W if self.inverse is None else self.inverse @ W
         return np.asarray(self.rows.T @ inner)
 
-    def lifted_rows(self, W: Array) -> Array:
-        """`lifted` of (d, r), as rows (r, I)."""
+    def rows_from_span(self, W: Array) -> Array:
+        """`from_span` of (d, r), as rows (r, I)."""
         inner = W if self.inverse is None else self.inverse @ W
         return np.asarray(inner.T @ self.rows)
 

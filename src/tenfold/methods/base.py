@@ -318,7 +318,7 @@ class Learner(Savable, BaseEstimator):
         else:
             check_same_classes(classes if self._needs_labels else None, self.classes_)
             samples, labels, weight = check.check_batch(self, X, y, sample_weight)
-            info, samples = check.described_with(self, samples)
+            info, samples = check.input_info_with(self, samples)
             known = self.classes_
         check_known_labels(labels, known)
         factor = check_decay("decay", decay)

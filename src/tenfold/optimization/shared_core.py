@@ -338,7 +338,7 @@ class MeansCore:
         columns = np.concatenate([means, *(own.G for own in pairs.own)], axis=1)
         whitened = solve_triangular(L, columns, lower=True, check_finite=False)
         solved = solve_triangular(L, whitened, lower=True, trans="T", check_finite=False)
-        rows = solved.T if problem.basis is None else problem.basis.lifted_rows(solved)
+        rows = solved.T if problem.basis is None else problem.basis.rows_from_span(solved)
         ends = np.cumsum([means.shape[1], *(own.G.shape[1] for own in pairs.own)])
         return cls(pairs, rho, pairs.within, whitened.T @ whitened, rows, ends)
 
@@ -387,7 +387,9 @@ class FrameCore:
         except LinAlgError:
             return None
         F = np.ascontiguousarray(F[:, ::-1])
-        rows = np.ascontiguousarray(F.T) if problem.basis is None else problem.basis.lifted_rows(F)
+        rows = (
+            np.ascontiguousarray(F.T) if problem.basis is None else problem.basis.rows_from_span(F)
+        )
         ends = np.cumsum([own.G.shape[1] for own in pairs.own])
         columns = F.T @ np.concatenate([own.G for own in pairs.own], axis=1)
         return cls(pairs, rho, scale, tau[::-1], rows, np.split(columns, ends[:-1], axis=1))

@@ -132,7 +132,7 @@ class CovariateRemover(Step):
             The fitted remover.
         """
         parameters.check_declared(self)
-        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
+        input_info, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
         labels = np.zeros(len(X), dtype=np.intp) if y is None else check_labels(self, X, y)
         codes = np.unique(labels, return_inverse=True)[1].ravel()
         X, Z = self._parted(X, covariates)
@@ -140,7 +140,7 @@ class CovariateRemover(Step):
             found = Slopes(np.zeros(0), np.zeros((0, prod(X.shape[1:]))))
         else:
             found = _checked_slopes(*scatters_of_samples(X, Z, codes, weight))
-        return self._learn(described, found, X.shape[1:])
+        return self._learn(input_info, found, X.shape[1:])
 
     def fit_transform(
         self, X: object, y: object = None, covariates: object = None, sample_weight: object = None
@@ -186,12 +186,12 @@ class CovariateRemover(Step):
                 "moments of flat rows (x, z), and how many of their last numbers are z"
             )
         found = _checked_slopes(*scatters_of_moments(moments.present(), q))
-        described = {"sample_shape_": (size,), "n_features_in_": size}
-        return self._learn(described, found, (size - q,))
+        input_info = {"sample_shape_": (size,), "n_features_in_": size}
+        return self._learn(input_info, found, (size - q,))
 
-    def _learn(self, described: check.InputInfo, found: Slopes, shape: tuple[int, ...]) -> Self:
+    def _learn(self, input_info: check.InputInfo, found: Slopes, shape: tuple[int, ...]) -> Self:
         slopes = found.slopes.reshape(len(found.means), *shape)
-        return self._set_fitted(described, covariate_means_=found.means, slopes_=slopes)
+        return self._set_fitted(input_info, covariate_means_=found.means, slopes_=slopes)
 
     def _parted(self, X: check.Samples, covariates: object) -> tuple[check.Samples, Array | None]:
         """Samples and their covariates, which are in memory; None for none."""

@@ -93,13 +93,13 @@ class GaussianImputer(Step):
         self
             The fitted imputer.
         """
-        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
+        input_info, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
         _check_memory(X)
         X = X.in_memory() if isinstance(X, Source) else X
         X = X.astype(float) if X.dtype.kind != "f" else X
         _check_known(X, weight)
         mean, precision = learned_completion(X, weight)
-        return self._set_fitted(described, mean_=mean, precision_=precision)
+        return self._set_fitted(input_info, mean_=mean, precision_=precision)
 
     def transform(self, X: object) -> Any:
         """Samples with their gaps completed.

@@ -156,8 +156,8 @@ class ModeScaler(Step):
             The fitted scaler.
         """
         self._check_parameters()
-        described, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
-        return self._learn(described, self._moments(X, weight))
+        input_info, X, _, weight = check.check_first_batch(self, X, None, sample_weight)
+        return self._learn(input_info, self._moments(X, weight))
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Add a batch to what was learned: however you batch the data, the result equals one `fit`.
@@ -182,7 +182,7 @@ class ModeScaler(Step):
         X, _, weight = check.check_batch(self, X, None, sample_weight)
         n = self.n_samples_seen_
         so_far = FibreMoments(n, self.mean_, n * self.mean_spread_**2, n * self.spread_**2)
-        return self._learn(check.description_of(self), so_far + self._moments(X, weight))
+        return self._learn(check.input_info_of(self), so_far + self._moments(X, weight))
 
     def _check_parameters(self) -> None:
         """Validate parameters."""
@@ -208,10 +208,10 @@ class ModeScaler(Step):
         work = partial(FibreMoments.of_block, axes=axes)
         return X.total(work, None, weight) if isinstance(X, Source) else work(X, None, weight)
 
-    def _learn(self, described: check.InputInfo, moments: FibreMoments) -> Self:
+    def _learn(self, input_info: check.InputInfo, moments: FibreMoments) -> Self:
         spread, mean_spread = moments.spreads()
         return self._set_fitted(
-            described,
+            input_info,
             mean_=moments.mean,
             spread_=spread,
             mean_spread_=mean_spread,

@@ -406,7 +406,7 @@ def check_fitted(estimator: object, attribute: str) -> None:
         check_is_fitted(estimator, attribute)
 
 
-def description_of(estimator: object) -> InputInfo:
+def input_info_of(estimator: object) -> InputInfo:
     """What an estimator knows of the samples that it was fitted on."""
     found = {name: getattr(estimator, name) for name in DESCRIPTION if hasattr(estimator, name)}
     if "sample_shape_" not in found and "n_features_in_" in found:  # scikit-learn's take rows
@@ -414,17 +414,17 @@ def description_of(estimator: object) -> InputInfo:
     return found
 
 
-def described_with(estimator: object, X: Samples) -> tuple[InputInfo, Samples]:
+def input_info_with(estimator: object, X: Samples) -> tuple[InputInfo, Samples]:
     """What a fitted estimator knows of its samples and of a further batch, and that batch."""
-    info = dict(description_of(estimator))
+    info = dict(input_info_of(estimator))
     if "range_" in info:
         info["range_"], X = range_of(X, info["range_"])
     return info, X
 
 
-def of_samples(described: InputInfo) -> InputInfo:
+def of_samples(input_info: InputInfo) -> InputInfo:
     """What is known of the samples, without what a method learned of them before its statistics."""
-    return {name: value for name, value in described.items() if name in DESCRIPTION}
+    return {name: value for name, value in input_info.items() if name in DESCRIPTION}
 
 
 def check_output(estimator: object, ndim: int) -> str:
