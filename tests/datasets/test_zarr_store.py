@@ -12,7 +12,7 @@ import zarr
 
 from tenfold import MPCA
 from tenfold.datasets import load
-from tenfold.statistics.stores import absent_chunk
+from tenfold.validation.absent_chunks import absent_chunk
 
 X = np.random.default_rng(0).random((6, 4, 3))
 Y = np.array([1, 1, 2, 2, 3, 3])

@@ -197,6 +197,7 @@ class TensorDataset:
 def _chosen_samples(X: Any, rows: np.ndarray | slice) -> object:
     """Some of the samples: a view, a copy, or a store that reads them when they are asked for."""
     from tenfold.statistics.stores import MappedStore, StoredSamples, is_stored
+    from tenfold.validation.absent_chunks import absent_chunk
 
     if hasattr(X, "select"):  # SegmentedWindows need not become an array
         return X.select(rows)
@@ -204,5 +205,5 @@ def _chosen_samples(X: Any, rows: np.ndarray | slice) -> object:
     if is_view or not is_stored(X):
         return X[rows]
     # Zarr and HDF5 each understand other kinds of index; StoredSamples reads slices only.
-    samples = replace(StoredSamples.of(X), gaps=True)
+    samples = replace(StoredSamples.of(X, absent_chunk), gaps=True)
     return MappedStore(samples[rows], np.asarray)

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice, product
+from itertools import islice
 from math import inf, prod
 from numbers import Integral
 from operator import add
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +41,7 @@ from tenfold.statistics.moments import Batch, ClassMoments
 T = TypeVar("T")  # what blocks give; it can be added
 OfBlock = Callable[[Array], Array]  # what is made of samples in memory
 BlockWork = Callable[[Array, Array | None, Array | None], T]  # samples, labels, weights
+Missing = Callable[[Any, Array, int], str | None]  # of a store, a block of it and its first row
 
 
 class BlockError(RuntimeError):
@@ -154,6 +154,9 @@ class StoredSamples(Source):
         Whether NaN in samples is a gap, and no error.
     seen : Range, or an object with its `add`, or None
         What takes note of each block that is read.
+    missing : callable or None
+        Takes the store, a block that was read and its first row; says what the store lacks of the
+        block though it gave one, or None.
 
     Examples
     --------
@@ -169,12 +172,14 @@ class StoredSamples(Source):
     chosen: range | Array
     gaps: bool = False
     seen: Any = None
+    missing: Missing | None = None
 
     @classmethod
-    def of(cls, store: Any) -> StoredSamples:
+    def of(cls, store: Any, missing: Missing | None = None) -> StoredSamples:
         """All samples of a store."""
         shape = tuple(store.shape)
-        return cls(store, shape, range(shape[0] if shape else 0))
+        rows = range(shape[0] if shape else 0)
+        return cls(store, shape, rows, missing=missing)
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
@@ -271,8 +276,9 @@ class StoredSamples(Source):
         if len(block) != last - first:
             came = f"{len(block)} samples came instead of {last - first}"
             raise BlockError(unreadable(first, last, came))
-        if (chunk := absent_chunk(self.store, block, first)) is not None:
-            raise BlockError(unreadable(first, last, chunk))
+        missing = None if self.missing is None else self.missing(self.store, block, first)
+        if missing is not None:
+            raise BlockError(unreadable(first, last, missing))
         block = check_block(block.reshape(-1, *self.shape[1:]), first, self.gaps)
         wanted = block if isinstance(rows, range) else block[rows - first]
         if self.seen is not None:
@@ -416,61 +422,6 @@ def unreadable(first: int, last: int, reason: Any) -> str:
         "fitted, because a model of part of the data would not be the one asked for; repair the "
         "block and start again, with a checkpoint to keep what was gathered before it"
     )
-
-
-def absent_chunk(store: Any, block: Array, first: int) -> str | None:
-    """What is said of the first chunk that a Zarr array lacks among the rows of a block, or None.
-
-    A chunk that is not there is read as the fill value, without a word. So only chunks that hold
-    nothing else are looked up, and a whole store costs one comparison per number. Chunks inside a
-    shard that is there are not looked up. Stores that are not Zarr arrays are left alone.
-
-    Parameters
-    ----------
-    store : array-like
-        Where the block was read; a Zarr array is known by its ``metadata`` and ``store_path``.
-    block : ndarray of shape (m, ...)
-        Rows `first` to ``first + m - 1`` of the store.
-    first : int
-        The first row.
-    """
-    key_of = getattr(getattr(store, "metadata", None), "encode_chunk_key", None)
-    if key_of is None or not hasattr(store, "store_path") or not block.size:
-        return None
-    sizes = getattr(store, "shards", None) or store.chunks
-    last = first + len(block)
-    cells = [range(-(-size // step)) for size, step in zip(block.shape, sizes, strict=True)]
-    cells[0] = range(first // sizes[0], -(-last // sizes[0]))
-    for cell in product(*cells):
-        low = max(first, cell[0] * sizes[0])
-        high = min(last, (cell[0] + 1) * sizes[0])
-        inner = (slice(i * n, (i + 1) * n) for i, n in zip(cell[1:], sizes[1:], strict=True))
-        part = block[(slice(low - first, high - first), *inner)]
-        if _is_filled(part, store.fill_value) and not _is_there(store, key_of(cell)):
-            return (
-                f"chunk {key_of(cell)} with samples {low} to {high - 1} is not in the store, and "
-                "would be read as its fill value; restore it, or if absent chunks are meant to "
-                "be the fill value, open the store with tenfold.datasets.load(path, "
-                'missing_chunks="fill")'
-            )
-    return None
-
-
-def _is_filled(part: Array, fill: Any) -> bool:
-    """Whether an array holds the fill value and nothing else."""
-    value = np.asarray(0 if fill is None else fill)
-    if value.dtype.kind == "f" and np.isnan(value):
-        return bool(np.isnan(part).all())
-    return bool(part.flat[0] == value) and bool((part == value).all())
-
-
-def _is_there(store: Any, key: str) -> bool:
-    """Whether a Zarr array has a chunk: its file, or else all chunks, by their count."""
-    place = store.store_path
-    root = getattr(place.store, "root", None)
-    if isinstance(root, Path):
-        return root.joinpath(place.path, key).exists()
-    return bool(store.nchunks_initialized >= store.nchunks)
 
 
 def _rows_per_chunk(store: Any) -> int:

@@ -17,6 +17,7 @@ from sklearn import get_config
 
 from tenfold.linalg.arrays import Array, namespace_of, to_numpy
 from tenfold.statistics.stores import ArraySamples, Source, StoredSamples, is_stored
+from tenfold.validation.absent_chunks import absent_chunk
 
 HOSTS = ("cpu", "CPU")  # in the names of devices that NumPy can read
 
@@ -73,7 +74,7 @@ def as_source(X: Any) -> Source | None:
     elif isinstance(X, Source) or not is_stored(X):
         return X if isinstance(X, Source) else None
     else:
-        source = StoredSamples.of(X)
+        source = StoredSamples.of(X, absent_chunk)
     if source.ndim < 2:
         raise ValueError(
             f"X has shape {source.shape}; expected at least 2 axes, samples first; for a single "
