@@ -331,14 +331,13 @@ def class_spreads(
         their means, in its subspace; where all other samples lie on the class mean, theirs is 1.
     """
     n, n_own = statistics.count, statistics.counts[positives]
-    classes = [
-        Scatter.stacked([part(int(p)) for p in positives])
-        for part in (statistics.in_class, statistics.mean_offset_scatter)
-    ]
-    own, step, total, within = (
-        projected_trace(scatter, projections)
-        for scatter in (*classes, statistics.total(), statistics.within())
-    )
+    every = positives.tolist()
+    in_class = Scatter.stacked([statistics.in_class(p) for p in every])
+    offsets = Scatter.stacked([statistics.mean_offset_scatter(p) for p in every])
+    own = projected_trace(in_class, projections)
+    step = projected_trace(offsets, projections)
+    total = projected_trace(statistics.total(), projections)
+    within = projected_trace(statistics.within(), projections)
     others = (total + step - own) / (n - n_own)
     step = step * n / (n - n_own) ** 2  # |W^T (M_p - M_o)|^2
     others += ((1 + shift) ** 2 - 1) * step

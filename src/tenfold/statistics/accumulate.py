@@ -30,7 +30,7 @@ SQUARES = (1e-28, 1e28)  # mean squares that float32 can hold, with room for sum
 WEIGHTS = (1e-8, 1e8)  # weights that float32 can hold beside them
 OUTWEIGHED = 1e3  # a shift holds until a block weighs so many times the one it was taken from
 SMALLEST, LARGEST = 1e-280, 1e280  # sums of squares that float64 can hold, with room for products
-NARROW = (np.dtype(np.float32), np.dtype(np.float16))
+NARROW = (np.dtype(np.float32), np.dtype(np.float16))  # which may do for products of samples
 
 
 class ClassSums:
@@ -107,9 +107,11 @@ class ClassSums:
             rows = np.sort(rows[np.argsort(-w, kind="stable")[:SHIFT_ROWS]])
             rows = rows[weight[rows] >= w.max() / OUTWEIGHED]
         shift = np.median(gather(X, rows[:SHIFT_ROWS], np.float64), axis=0)
-        self.anchors[c], self.narrow[c] = own, is_narrow(X)
+        self.anchors[c] = own
+        self.narrow[c] = isinstance(X, np.ndarray) and X.dtype in NARROW
         shift = shift.astype(np.float32) if self.narrow[c] else shift
-        if n := self.counts[c]:  # the same sums about the new shift
+        n = self.counts[c]
+        if n > 0:  # the same sums about the new shift
             add_gram(self.grams[c], self.sums[c : c + 1], -1 / n)
             self.sums[c] -= n * (shift - self.shifts[c])
             add_gram(self.grams[c], self.sums[c : c + 1], 1 / n)
@@ -145,7 +147,8 @@ class ClassSums:
         A stream may change, so every block is asked. A few of its rows tell what a typical one is
         and whether it may; how long a row is, each is asked.
         """
-        if not is_narrow(X) or not self.narrow[c] or len(rows) < PROBE_ROWS:
+        narrow = isinstance(X, np.ndarray) and X.dtype in NARROW and self.narrow[c]
+        if not narrow or len(rows) < PROBE_ROWS:
             return None
         probe = rows[:: max(16, -(-len(rows) // PROBE_ROWS))]
         Z = gather(X, probe, np.float64) - self.shifts[c]
@@ -187,16 +190,13 @@ def check_same_kind(labels: Array, classes: Array) -> None:
         if len(kinds)
     ]
     if len(set(is_text)) > 1:
-        came, known = (["numbers", "text"][text] for text in is_text)
+        came = "text" if is_text[0] else "numbers"
+        known = "text" if is_text[1] else "numbers"
         raise ValueError(
-            f"labels are {came} ({_shown(labels)}, ...) and the classes known so far are {known} "
-            f"({_shown(classes)}, ...); convert one of them, as with y.astype(str)"
+            f"labels are {came} ({labels[:1].tolist()[0]!r}, ...) and the classes known so far are "
+            f"{known} ({classes[:1].tolist()[0]!r}, ...); convert one of them, as with "
+            "y.astype(str)"
         )
-
-
-def _shown(labels: Array) -> str:
-    """The first of some labels as it is typed."""
-    return repr(labels[:1].tolist()[0])
 
 
 def merged_means(counts: Array, means: Array, codes: Array, n: int) -> tuple[Array, Array, Array]:
@@ -299,11 +299,6 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
         Z[...] = X[rows].reshape(len(rows), -1)
     Z -= centre
     return Z
-
-
-def is_narrow(X: Any) -> bool:
-    """Whether samples are NumPy's in less than float64, which may do for their products."""
-    return isinstance(X, np.ndarray) and X.dtype in NARROW
 
 
 def as_slice(rows: Array) -> Any:

@@ -126,7 +126,9 @@ class ClassStatistics(ClassMeans, ABC):
     @made_once
     def between(self) -> Scatter:
         """``sum_c n_c (M_c - M)(M_c - M)^T`` (eq. 10)."""
-        return Scatter.of(self._means_about_mean())
+        everybody = np.zeros(len(self.counts), dtype=np.intp)
+        seen = np.flatnonzero(self.counts)
+        return Scatter.of(SampleTerm(self.means, self.mean[None], everybody, [seen], self.counts))
 
     @made_once
     def mean_offset_scatter(self, p: int) -> Scatter:
@@ -148,12 +150,6 @@ class ClassStatistics(ClassMeans, ABC):
     @abstractmethod
     def traces(self) -> Array:
         """tr(S_c) of every class, of shape (C,)."""
-
-    def _means_about_mean(self) -> SampleTerm:
-        """The class means about the mean of all samples, with the counts as their weights."""
-        everybody = np.zeros(len(self.counts), dtype=np.intp)
-        seen = np.flatnonzero(self.counts)
-        return SampleTerm(self.means, self.mean[None], everybody, [seen], self.counts)
 
 
 @dataclass(frozen=True, eq=False)

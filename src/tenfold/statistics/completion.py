@@ -295,7 +295,9 @@ def _losses_of_shares(
     rest = round_of(Z[~held], known[~held], weight[~held], start)
     target = target_of(rest.covariance, shape, float(weight[~held].sum()))
     order = np.argsort(_dealt(Z[held], 2**31), kind="stable")[:MOST_HELD]
-    Z, known, weight = (part[held][order] for part in (Z, known, weight))
+    Z = Z[held][order]
+    known = known[held][order]
+    weight = weight[held][order]
     seen = np.roll(known, 1, axis=0)  # with the gaps of the next one; with none, random ones
     if known.all():
         seen = np.random.default_rng(0).random(known.shape) >= HIDDEN

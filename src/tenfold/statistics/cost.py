@@ -287,7 +287,9 @@ def part_statistics(
     ClassStatistics
         One per part.
     """
-    (n_parts, n_atoms), n, shape = parts.times.shape, len(X), X.shape[1:]
+    n_parts, n_atoms = parts.times.shape
+    n = len(X)
+    shape = X.shape[1:]
     table_bytes = 8 * n_atoms * prod(shape) ** 2
     if isinstance(X, Source):  # reading is dearer than any sum
         shares = table_bytes <= X.table_bytes()
@@ -304,7 +306,8 @@ def part_statistics(
         return
     for part in range(n_parts):
         rows = parts.rows(part)
-        labels, own = (None if column is None else column[rows] for column in (y, weight))
+        labels = None if y is None else y[rows]
+        own = None if weight is None else weight[rows]
         counted = labels if labels is None or own is None else labels[own > 0]
         present = classes if counted is None else np.unique(counted)
         yield statistics_of(X[rows], labels, own, present, ranks, rounds, memory)

@@ -219,8 +219,9 @@ class ClassMoments(ClassMeans):
         here = self.counts > 0
         if here.all():
             return self
-        classes, counts, means = (a[here] for a in (self.classes, self.counts, self.means))
-        return ClassMoments(classes, counts, means, self.scatters[here])
+        return ClassMoments(
+            self.classes[here], self.counts[here], self.means[here], self.scatters[here]
+        )
 
     def pooled(self) -> ClassMoments:
         """The moments of all samples as one class, 0."""
@@ -260,7 +261,8 @@ class ClassMoments(ClassMeans):
         scatters = self.scatters * factor
         if gone.any():
             column = gone.reshape(-1, *[1] * (means.ndim - 1))
-            means, scatters[gone] = np.where(column, 0.0, means), 0.0
+            means = np.where(column, 0.0, means)
+            scatters[gone] = 0.0
         return replace(self, counts=counts, means=means, scatters=scatters)
 
     def __sub__(self, other: ClassMoments) -> ClassMoments:
@@ -273,7 +275,9 @@ class ClassMoments(ClassMeans):
                 f"none; the classes are {self.classes.tolist()!s:.200}; pass samples "
                 "that were added"
             )
-        counts, means, scatters = (a.copy() for a in (self.counts, self.means, self.scatters))
+        counts = self.counts.copy()
+        means = self.means.copy()
+        scatters = self.scatters.copy()
         bounds = np.zeros(len(counts))
         for b, c in enumerate(np.searchsorted(self.classes, taken.classes)):
             counts[c], means[c], scatters[c], bounds[c] = rest_of_cell(self, c, taken, b)

@@ -135,16 +135,16 @@ class SampleStatistics(ClassStatistics):
             everybody = np.zeros_like(self.codes)
             members = [self._used()]
             return Scatter.of(SampleTerm(self.X, self.mean[None], everybody, members, self.weights))
-        within = self.within().terms[0].term
-        between = self._means_about_mean().tabulated()  # class means are fewer than samples
-        assert isinstance(within, TableTerm)
+        # Class means are fewer than samples.
+        within = self.within().terms[0].term.tabulated()
+        between = self.between().terms[0].term.tabulated()
         return Scatter.of(TableTerm(self.shape, (within.tables[0] + between.tables[0],)))
 
     @made_once
     def between(self) -> Scatter:
         """``sum_c n_c (M_c - M)(M_c - M)^T`` (eq. 10)."""
-        term = self._means_about_mean()
-        return Scatter.of(term.tabulated() if self.means_are_table else term)
+        scatter = super().between()
+        return Scatter.of(scatter.terms[0].term.tabulated()) if self.means_are_table else scatter
 
     @made_once
     def in_class(self, p: int) -> Scatter:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
 from typing import Any, NamedTuple
@@ -187,16 +187,13 @@ def along_mode(
     return result
 
 
+@dataclass(eq=False)
 class Term(ABC):
     """One scatter for each of its groups, such as the classes, asked for along a mode."""
 
-    shape: tuple[int, ...]  # (I_1, ..., I_K), of a sample
-    n_groups: int
-
-    def __init__(self, shape: tuple[int, ...], n_groups: int) -> None:
-        self.shape = shape
-        self.n_groups = n_groups
-        self._unions: dict[tuple[Term, ...], Term] = {}
+    shape: tuple[int, ...] = field(init=False)  # (I_1, ..., I_K), of a sample
+    n_groups: int = field(init=False)
+    unions: dict[tuple[Term, ...], Term] = field(default_factory=dict, init=False, repr=False)
 
     @abstractmethod
     def along(self, mode: int, factors: Factors, groups: Array, products: Products) -> Array:
@@ -207,6 +204,10 @@ class Term(ABC):
     def faster_by_group(self) -> bool:
         """Whether many models of one group cost less than as many of several groups."""
 
+    @abstractmethod
+    def tabulated(self) -> TableTerm:
+        """The same as a packed table of every group."""
+
     def joined(self, others: tuple[Term, ...]) -> Term:
         """One term with the groups of this one and of others of its kind, in order.
 
@@ -214,9 +215,9 @@ class Term(ABC):
         """
         if not others:
             return self
-        if others not in self._unions:
-            self._unions[others] = self._union([self, *others])
-        return self._unions[others]
+        if others not in self.unions:
+            self.unions[others] = self._union([self, *others])
+        return self.unions[others]
 
     @abstractmethod
     def _union(self, every: Sequence[Term]) -> Term: ...
@@ -238,7 +239,7 @@ class TableTerm(Term):
     tables: tuple[Array, ...]
 
     def __post_init__(self) -> None:
-        super().__init__(self.shape, len(self.tables))
+        self.n_groups = len(self.tables)
 
     @classmethod
     def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TableTerm:
@@ -249,6 +250,10 @@ class TableTerm(Term):
     def faster_by_group(self) -> bool:
         """A table is read once for all models of its group."""
         return self.n_groups > 1
+
+    def tabulated(self) -> TableTerm:
+        """Itself."""
+        return self
 
     def _union(self, every: Sequence[Term]) -> Term:
         own = [term.tables for term in every if isinstance(term, TableTerm)]
@@ -308,7 +313,8 @@ class SampleTerm(Term):
     weights: Array | None = None
 
     def __post_init__(self) -> None:
-        super().__init__(self.centres.shape[1:], len(self.members))
+        self.shape = self.centres.shape[1:]
+        self.n_groups = len(self.members)
 
     @property
     def faster_by_group(self) -> bool:
@@ -416,7 +422,8 @@ class PassTerm(Term):
     members: list[Array]
 
     def __post_init__(self) -> None:
-        super().__init__(self.centres.shape[1:], len(self.members))
+        self.shape = self.centres.shape[1:]
+        self.n_groups = len(self.members)
         # Answers about samples that no mode projects yet: the same for every model, and asked for
         # by the choice of ranks, by the first mode and by methods that do not alternate.
         self._unprojected: dict[int, Array] = {}
@@ -425,6 +432,10 @@ class PassTerm(Term):
     def faster_by_group(self) -> bool:
         """A pass answers all groups."""
         return False
+
+    def tabulated(self) -> TableTerm:
+        """Not to be had: samples are read in passes where tables do not fit into memory."""
+        raise NotImplementedError
 
     def _union(self, every: Sequence[Term]) -> Term:
         own = [term.members for term in every if isinstance(term, PassTerm)]

@@ -126,7 +126,8 @@ def signed_distance(ratios: Array, anchors: Array) -> Array:
 
 def ratio_at(far: float, anchors: Array) -> float:
     """The log likelihood ratio of a sample that is so far from the class."""
-    typical, even = (float(anchor) for anchor in anchors)
+    typical = float(anchors[0])
+    even = float(anchors[1])
     return even - float(np.copysign(far**2, far)) * (even - typical if even > typical else 1.0)
 
 
