@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tenfold.datasets.locations import reading
+from tenfold.datasets.locations import FileError, reading
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.numpy_files import STAYS_ON_DISK
 from tenfold.datasets.tensor_dataset import Samples
@@ -69,7 +69,7 @@ def opened(source: Path) -> Iterator[File]:
     with reading(source, "HDF5 file"), h5py.File(source, "r") as file:
         if file.id.links.visit(look, info=True):
             what = "an external link" if len(names) <= MOST_NAMES else "one name too many"
-            raise ValueError(
+            raise FileError(
                 f"{source}: {names[-1].decode('utf-8', 'replace')!r} is {what}; tenfold does not "
                 "follow links to other files: copy the data into one file (h5repack)"
             )
@@ -99,7 +99,7 @@ def checked(source: Path, stored: Dataset) -> Dataset:
     if stored.is_virtual:
         others = [part.file_name for part in stored.virtual_sources() if part.file_name != "."]
     if others:
-        raise ValueError(
+        raise FileError(
             f"{source}: the numbers of {name} lie in another file, {others[0]!r}; tenfold reads "
             "none but the file it is given: copy them into it (h5repack)"
         )
@@ -112,7 +112,7 @@ def checked(source: Path, stored: Dataset) -> Dataset:
         whole = prod(-(-size // step) for size, step in sizes)
         there = stored.id.get_num_chunks()
     if there < whole:
-        raise ValueError(
+        raise FileError(
             f"{source}: {whole - there} of {whole} chunks of dataset {name} are not in the file, "
             "and would be read as its fill value; write the file again"
         )

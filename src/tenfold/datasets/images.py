@@ -21,6 +21,7 @@ import numpy as np
 from tenfold.datasets.labels import SETS
 from tenfold.datasets.locations import (
     LONGEST,
+    FileError,
     natural_key,
     readable_name,
     reading,
@@ -64,7 +65,7 @@ def open_folder(
         found = {"file": np.array(names)}
         notes: tuple[str, ...] = ()
         if not names:
-            raise ValueError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+            raise FileError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
         if labelled:
             found["class"], notes = _classes(source, names, classes_from)
         stack = np.empty(0)
@@ -79,7 +80,7 @@ def open_folder(
                 stack = np.empty((len(names), *pixels.shape))
             if pixels.shape != stack.shape[1:]:
                 sizes = ["x".join(map(str, shape)) for shape in (stack.shape[1:], pixels.shape)]
-                raise ValueError(
+                raise FileError(
                     f"samples differ in size: {source / names[0]} is {sizes[0]} and "
                     f"{source / name} is {sizes[1]}; pass {spelled('resize', SIZE)} to bring "
                     "all to one size"
@@ -199,7 +200,7 @@ def _classes(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The class of each image: its folder, and what is to be said where folders lie in folders."""
     if classes_from not in (None, "first", "last"):
-        raise ValueError(
+        raise FileError(
             f"classes_from is {classes_from!r}; expected 'first' (the folders below {source}) or "
             "'last' (the deepest folders)"
         )
@@ -207,13 +208,13 @@ def _classes(
     folders = [one.name for one in source.iterdir() if one.is_dir()] if source.is_dir() else []
     for folder in sorted(set(folders) - filled, key=natural_key):
         if not folder.startswith((".", "__")):
-            raise ValueError(
+            raise FileError(
                 f"class folder {source / folder} holds no images "
                 f"({', '.join(sorted(IMAGE_SUFFIXES))}); add some, or remove the folder"
             )
     loose = [name for name in names if "/" not in name]
     if loose:
-        raise ValueError(
+        raise FileError(
             f"{source}: {len(loose)} of {len(names)} files lie in no class folder: "
             f"{shortened(loose)}; put the files of each class into a subfolder named after the "
             f"class, or pass {spelled('labelled', False)} to score them"
@@ -236,7 +237,7 @@ def _classes(
     if len(levels) == 1 and {part.lower() for part in above} <= set(SETS):
         note = f"the classes are the deepest folders: {shortened(deepest)}; those above, "
         return np.array(last), (*notes, f"{note}{shortened(above)}, were taken together")
-    raise ValueError(
+    raise FileError(
         f"{source} has folders in folders: {shortened(sorted(set(first), key=natural_key))} and "
         f"inside {shortened(deepest)}; pass {spelled('classes_from', 'first')} or "
         f"{spelled('classes_from', 'last')} to say which are the classes"
@@ -321,15 +322,17 @@ def opened_image(file: Path, content: Content) -> Iterator[Image]:
         with pillow.Image.open(content(), formats=FORMATS) as image:
             yield image
     except pillow.UnidentifiedImageError as error:
-        raise ValueError(
+        raise FileError(
             f"cannot read {file} as an image: its content is none of {', '.join(FORMATS)}; save it "
             "as one of these"
         ) from error
+    except FileError:
+        raise
     except Exception as error:
-        if str(file) in str(error):
-            raise
+        if isinstance(error, OSError) and error.filename is not None:
+            raise  # of the system, and names the file
         why = short(str(error), LONGEST)  # a library may put what is in the file into its words
-        raise ValueError(f"cannot read {file} as an image: {why}") from error
+        raise FileError(f"cannot read {file} as an image: {why}") from error
 
 
 def _pixels(image: Image, grey: bool, background: float | None) -> np.ndarray:

@@ -22,7 +22,7 @@ from tenfold.datasets.images import (
     sample_files,
 )
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
-from tenfold.datasets.locations import existing_path, inner_path, naming
+from tenfold.datasets.locations import FileError, existing_path, inner_path, naming
 from tenfold.datasets.mat import open_mat
 from tenfold.datasets.named_arrays import Arrays, Look, assemble, choose_label_file
 from tenfold.datasets.netcdf import open_netcdf
@@ -244,7 +244,7 @@ def reader_of(path: str | os.PathLike[str]) -> Reader:
         return NPY_FOLDER if {file.suffix for file in sample_files(source)} == {".npy"} else IMAGES
     found = READERS.get(_ending(source))
     if found is None:
-        raise ValueError(f"{source} has a form tenfold does not read; expected {UNDERSTOOD}")
+        raise FileError(f"{source} has a form tenfold does not read; expected {UNDERSTOOD}")
     return found
 
 
@@ -339,7 +339,7 @@ def read_labels(labels: object, trusted: bool = False) -> np.ndarray:
 def _lines_of_labels(source: Path) -> np.ndarray:
     """One label per line below a header, if there is one."""
     if source.stat().st_size > LARGEST_TEXT:
-        raise ValueError(f"{source} is too large for a text file of labels")
+        raise FileError(f"{source} is too large for a text file of labels")
     labels = re.split(r"\r\n?|\n", decoded_text(source)[0].rstrip())
     first = labels[0].strip().lower()
     below = {label.strip().lower() for label in labels[1:]}
@@ -399,7 +399,7 @@ def checked_options(
     reader = reader_of(source)
     given = {name: value for name, value in options.items() if value is not None}
     if inner is not None and given.setdefault("key", inner).strip("/") != inner.strip("/"):
-        raise ValueError(
+        raise FileError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
     if not isinstance(given.get("labels", 0), int | str | os.PathLike):
@@ -408,7 +408,7 @@ def checked_options(
     if unknown:
         found = get_close_matches(unknown[0], reader.options, n=1)
         near = f"; did you mean {found[0]}?" if found else ""
-        raise ValueError(
+        raise FileError(
             f"{', '.join(unknown)} does not apply to {source}, which is read as {reader.name}; its "
             f"options are {', '.join(reader.options)}{near}"
         )
@@ -452,11 +452,11 @@ def _groups(source: Path, data: TensorDataset, groups: object) -> np.ndarray:
             folders.append("/".join(others))
         if all(folders):
             return np.array(folders)
-        raise ValueError(
+        raise FileError(
             f"{source} has no folders besides the classes; {spelled('groups', 'folder')} needs some"
         )
     known = ", ".join(one for one in data.sample_info if one != "file") or "none"
-    raise ValueError(
+    raise FileError(
         f"groups is {name!r}, which is no file, and no column or array of {source} with a value "
         f"per sample (there is {known})"
     )

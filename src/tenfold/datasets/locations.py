@@ -13,6 +13,10 @@ LONGEST = 300  # characters of what a library says about a damaged file
 POINTER = b"version https://git-lfs.github.com/spec/"
 
 
+class FileError(ValueError):
+    """Something is wrong with a file, or with what is in it; the message names the file."""
+
+
 def existing_path(path: str | os.PathLike[str], wanted: str) -> Path:
     """`path` as a Path to a regular file or a folder, or an error that says what was wanted."""
     found = Path(path).expanduser()
@@ -32,10 +36,10 @@ def regular(path: Path) -> Path:
     if not stat.S_ISREG(mode):
         kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
         kind = kinds.get(stat.S_IFMT(mode), "a device")
-        raise ValueError(f"{path} is {kind}, not a regular file; copy the data into a file")
+        raise FileError(f"{path} is {kind}, not a regular file; copy the data into a file")
     with path.open("rb") as file:
         if file.read(len(POINTER)) == POINTER:
-            raise ValueError(
+            raise FileError(
                 f"{path} is a Git LFS pointer: it says where the data are, and holds none; run "
                 "git lfs pull in its repository"
             )
@@ -48,7 +52,7 @@ def readable_name(path: Path) -> Path:
         str(path).encode("utf-8")
     except UnicodeEncodeError as error:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise ValueError(f"the name of {shown} is not UTF-8; rename it") from error
+        raise FileError(f"the name of {shown} is not UTF-8; rename it") from error
     return path
 
 
@@ -65,18 +69,16 @@ def reading(source: Path, form: str) -> Iterator[None]:
     """
     try:
         yield
-    except ImportError:
+    except (FileError, ImportError):
         raise
     except MemoryError as error:
-        raise ValueError(
+        raise FileError(
             f"{source} needs more memory than there is, or declares more than it holds; cut it "
             "into smaller files, or save the samples as .npy or Zarr, which stay on disk"
         ) from error
     except Exception as error:
-        if isinstance(error, ValueError) and str(error).startswith(str(source)):
-            raise  # a complaint of our own, which names the file already
         why = short(str(error) or type(error).__name__, LONGEST)
-        raise ValueError(f"{source} is not a whole {form}: {why}") from error
+        raise FileError(f"{source} is not a whole {form}: {why}") from error
 
 
 @contextmanager
@@ -84,14 +86,11 @@ def naming(what: Path | str) -> Iterator[None]:
     """Let a ValueError begin with the file, or the part of it, that it is about."""
     try:
         yield
+    except FileError:
+        raise
     except ValueError as error:
-        path = str(what)
-        text = str(error)
-        # A path that is one word, such as y, may also be the name of an array in the message.
-        told = f"{path}{os.sep}" in text or text.startswith((f"{path}: ", f"{path} is "))
-        if isinstance(what, Path) and (told or (path in text and not re.fullmatch(r"\w+", path))):
-            raise
-        raise ValueError(f"{path}: {text}") from error
+        kind = FileError if isinstance(what, Path) else ValueError
+        raise kind(f"{what}: {error}") from error
 
 
 def short(text: str, most: int = 40) -> str:

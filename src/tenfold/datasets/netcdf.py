@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tenfold.datasets.hdf5 import datasets, is_hdf5, opened, values_of
-from tenfold.datasets.locations import reading
+from tenfold.datasets.locations import FileError, reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.extras import require_extra
 
@@ -43,7 +43,7 @@ def _samples_first(source: Path, name: str, variable: Variable, modes: tuple[str
     if len(variable.dims) < 2:
         return variable
     if len(others) != 1 or len(variable.dims) != len(modes) + 1:
-        raise ValueError(
+        raise FileError(
             f"{source}: the axes of {name} are {variable.dims}, and {modes} are to be modes; "
             "exactly one other must be left, which counts samples"
         )

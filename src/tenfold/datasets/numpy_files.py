@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tenfold.datasets.locations import reading
+from tenfold.datasets.locations import FileError, reading
 from tenfold.datasets.named_arrays import Arrays, in_memory
 from tenfold.datasets.sandbox import MEMORY_SHARE, instead, machine_memory
 
@@ -53,13 +53,13 @@ def check_unpacked_size(source: Path) -> None:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     stored = source.stat().st_size
     if unpacked > MEMORY_SHARE * machine_memory():
-        raise ValueError(
+        raise FileError(
             f"{source} needs more memory than there is, or declares more than it holds: its "
             f"arrays take {unpacked / 1e9:.1f} GB; save the samples as .npy or Zarr, which stay "
             f"on disk; {instead()}"
         )
     if unpacked > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
-        raise ValueError(
+        raise FileError(
             f"{source} has {stored / 1e6:.1f} MB and unpacks to {unpacked / 1e6:.0f} MB, "
             f"{unpacked // stored} times as much; expected at most {MOST_EXPANSION} times: the "
             f"file may be made to fill the memory; {instead()}"
@@ -71,7 +71,7 @@ def read_npy(source: Path) -> np.ndarray:
     with source.open("rb") as file:
         start = file.read(len(_MAGIC))
     if start != _MAGIC and not start.startswith(_PICKLE):  # NumPy takes anything else for a pickle
-        raise ValueError(f"{source} does not begin as a .npy file; write it with np.save")
+        raise FileError(f"{source} does not begin as a .npy file; write it with np.save")
     with _numpy_file(source):
         array: np.ndarray = np.load(source, mmap_mode="r", allow_pickle=False)
         return array if array.nbytes > STAYS_ON_DISK else np.array(array)
@@ -86,17 +86,22 @@ def _stored_shape(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
         return tuple(np.lib.format.read_array_header_2_0(file)[0])
 
 
+class PickleError(FileError):
+    """An array of Python objects, which only pickle could read."""
+
+
 @contextmanager
 def _numpy_file(source: Path, what: str = "") -> Iterator[None]:
     """Name the file in what NumPy and zipfile complain of, and pickles in particular."""
     try:
         with reading(source, ".npy or .npz file"):
             yield
+    except PickleError:
+        raise
     except ValueError as error:
-        pickled = any(words in str(error) for words in ("allow_pickle", "Python objects"))
-        if not pickled or "holds pickled" in str(error):
+        if not any(words in str(error) for words in ("allow_pickle", "Python objects")):
             raise
-        raise ValueError(
+        raise PickleError(
             f"{what or source} holds pickled Python objects, which can run code when opened, so "
             "tenfold does not; save it again with np.save or np.savez, as an array of numbers, "
             "X.astype(float), or of text, y.astype(str)"

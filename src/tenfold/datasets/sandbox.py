@@ -22,16 +22,16 @@ from typing import IO, Any
 
 import numpy as np
 
-from tenfold.datasets.locations import LONGEST, stored_bytes
+from tenfold.datasets.locations import LONGEST, FileError, stored_bytes
 from tenfold.datasets.spelling import is_for_shell, spelled, spelled_for_shell
 
 SECONDS = 60.0  # for any file, and one more for each so many bytes
 BYTES_PER_SECOND = 2**22
 MEMORY_SHARE = 0.5
 LONGEST_LINE = 2**26  # of the JSON in an answer
-ERRORS = {
-    error.__name__: error for error in (ValueError, FileNotFoundError, NotADirectoryError, OSError)
-} | {"ImportError": ImportError, "ModuleNotFoundError": ImportError}
+KNOWN_ERRORS = (FileError, ValueError, FileNotFoundError, NotADirectoryError, OSError, ImportError)
+ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in KNOWN_ERRORS}
+ERRORS["ModuleNotFoundError"] = ImportError
 
 
 def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def in_sandbox(task: str, source: Path, options: Mapping[str, object]) -> dict[s
             timer.cancel()
             child.kill()
     if answer is None:
-        raise ValueError(_why(source, child.returncode, seconds if late.is_set() else None))
+        raise FileError(_why(source, child.returncode, seconds if late.is_set() else None))
     if "error" in answer:
         kind, message = answer["error"]
         raise ERRORS.get(kind, ValueError)(message)
@@ -194,10 +194,11 @@ def main() -> None:
             with spelled_for_shell(request["for_shell"]):
                 answer = TASKS[request["task"]](Path(request["source"]), **request["options"])
         except (ValueError, OSError, ImportError) as error:
-            answer = {"error": (type(error).__name__, str(error))}
+            kind = "FileError" if isinstance(error, FileError) else type(error).__name__
+            answer = {"error": (kind, str(error))}
         except Exception as error:  # noqa: BLE001 - of whatever a library raises, this is the end
             why = f"{type(error).__name__}: {error}"[:LONGEST]
-            answer = {"error": ("ValueError", f"{request['source']} cannot be read: {why}")}
+            answer = {"error": ("FileError", f"{request['source']} cannot be read: {why}")}
         _send(stream, answer)
 
 

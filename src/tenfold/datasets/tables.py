@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tenfold.datasets.labels import LABEL_NAMES, as_labels
-from tenfold.datasets.locations import naming, reading, short, shortened
+from tenfold.datasets.locations import FileError, naming, reading, short, shortened
 from tenfold.datasets.named_arrays import Arrays, Look, in_memory
 from tenfold.datasets.spelling import FILE, NAME, Word, spelled
 from tenfold.extras import require_extra
@@ -329,7 +329,7 @@ def decoded_text(source: Path) -> tuple[str, tuple[str, ...]]:
         text = data.decode("latin-1")
         notes = ("its text is not UTF-8, and was read as Latin-1 (Western European)",)
     if "\0" in text:
-        raise ValueError(f"{source} is not text; expected a row, or a label, per line")
+        raise FileError(f"{source} is not text; expected a row, or a label, per line")
     return text, notes
 
 

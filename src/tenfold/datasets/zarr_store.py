@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tenfold.datasets.locations import reading, regular
+from tenfold.datasets.locations import FileError, reading, regular
 from tenfold.datasets.named_arrays import Arrays
 from tenfold.datasets.sandbox import machine_memory
 from tenfold.datasets.spelling import spelled
@@ -72,10 +72,10 @@ def _whole(source: Path, array: Array, missing_chunks: str) -> Array | FilledSto
     """A Zarr array that has all its chunks, or may lack some; else a ValueError that names one."""
     codecs = [*(array.filters or ()), *(array.compressors or ())]
     if any("pickle" in type(codec).__name__.lower() for codec in codecs):
-        raise ValueError(f"{source} holds pickled Python objects, which can run code when opened")
+        raise FileError(f"{source} holds pickled Python objects, which can run code when opened")
     sizes = array.shards or array.chunks
     if prod(sizes) * array.dtype.itemsize > machine_memory():
-        raise ValueError(f"{source}: a chunk of {array.path or source.name} is larger than memory")
+        raise FileError(f"{source}: a chunk of {array.path or source.name} is larger than memory")
     if missing_chunks == "fill":
         return FilledStore(array)
     if array.size == 0:
@@ -89,7 +89,7 @@ def _whole(source: Path, array: Array, missing_chunks: str) -> Array | FilledSto
         return array
     there = sum(file.is_file() and file.name not in METADATA for file in place.rglob("*"))
     row = absent[0] * sizes[0]
-    raise ValueError(
+    raise FileError(
         f"{source}: array {array.path or source.name} has {there} of {prod(grid)} chunks; the "
         f"first that is not in the store is {key_of(absent)} (rows {row} to "
         f"{min(row + sizes[0], array.shape[0]) - 1}); restore it, or if absent chunks are meant to "
