@@ -28,6 +28,7 @@ from sklearn.model_selection import (
 from reference import problem
 from tenfold import (
     CSDA,
+    CSRDA,
     MCSDA,
     MPCA,
     ClassSpecificVerifier,
@@ -560,3 +561,13 @@ def test_nine_others_estimate_a_low_rate_for_strangers(rate):
     assert rate / 1.5 - 2 * error <= np.mean(accepted) <= 1.5 * rate + 2 * error
     assert error < 0.5 * rate
     assert np.mean(own_accepted) >= 0.5 * np.mean(possible)
+
+
+def test_folds_are_fitted_anew_where_a_method_has_several_solutions():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [14, 4])
+    X = rng.normal(size=(18, 5, 4)) + 0.5 * y[:, None, None]
+    verifier = ClassSpecificVerifier(CSRDA(), false_accept_rate=0.2).fit(X, y)
+    # the finer folds had no models once, so that no impostor was scored, and all were rejected
+    assert 0 < verifier.error_rates_["false_accepts"] <= 0.2
+    assert verifier.threshold_ < 0

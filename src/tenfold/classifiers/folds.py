@@ -12,9 +12,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from tenfold.linalg.algebra import Array
 from tenfold.statistics.cost import Split
 from tenfold.validation import parameters
+from tenfold.validation.parameter_types import Folds
 
 
-def folds_of(cv: Any, y: Array, groups: Array | None = None, random_state: int = 0) -> list[Split]:
+def folds_of(cv: Folds, y: Array, groups: object = None, random_state: int = 0) -> list[Split]:
     """The folds, whichever way they are asked for.
 
     Parameters

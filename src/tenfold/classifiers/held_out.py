@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from math import exp, prod, sqrt
 from typing import Any, NamedTuple
 
@@ -24,14 +23,14 @@ from tenfold.optimization.alternation import Solution, solve
 from tenfold.optimization.criteria import Problem
 from tenfold.statistics.accumulate import as_slice, row_blocks
 from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
-from tenfold.statistics.cost import Parts, Split, part_statistics, renumbered, with_tables
+from tenfold.statistics.cost import Parts, PartStatistics, Split, renumbered, with_tables
 from tenfold.statistics.sample_statistics import HeldOutStatistics, SampleStatistics
 from tenfold.statistics.stores import OfBlock, Source, over_blocks
 from tenfold.statistics.subspace import ratio_at, signed_distance
 from tenfold.threads import threads_for
 from tenfold.validation import parameters
 from tenfold.validation.labels import check_classes
-from tenfold.validation.samples import InputInfo
+from tenfold.validation.samples import InputInfo, Samples
 
 FEWEST_CLASSES = 4  # other classes; fewer say nothing about new ones, so samples are held out
 MOST_FOLDS = 50  # when models that lack a fold are unlike the model of all samples
@@ -83,7 +82,7 @@ class FoldModels(NamedTuple):
 def fold_models(
     model: ClassSpecificProjector,
     input_info: InputInfo,
-    X: Any,
+    X: Samples,
     y: Array,
     weight: Array | None,
     classes: Array,
@@ -93,35 +92,38 @@ def fold_models(
 
     Parts of samples in memory are what all samples say less a few columns, and one stack.
     """
-    whole: ClassStatistics | None = None
+    samples: SampleStatistics | None = None  # of all, if these serve every part
     of_all: list[Measured] = []
     own: list[Measured] | None = None
     for ways in plan.readings():
         parts = Parts.of_folds(ways, plan.codes)
-        if not isinstance(whole, SampleStatistics):
+        if samples is None:
             input_info, seen = model._map_samples(input_info, X, weight)
             ranks = model._model_ranks(seen.shape[1:], classes)
-            rounds, memory = (
-                model._recipe().expected_rounds(seen.ndim - 1),
-                parameters.memory_budget(),
-            )
-            found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory)
-            first, whole = whole is None, next(found)
-            if first:
+            rounds = model._recipe().expected_rounds(seen.ndim - 1)
+            memory = parameters.memory_budget()
+            found = PartStatistics.of(seen, y, weight, classes, parts, ranks, rounds, memory)
+            if not of_all:
+                whole = found.part(0)
                 of_all = fit_fold_models(model, input_info, [whole])
-        shared = whole if isinstance(whole, SampleStatistics) and model._is_one_solution else None
-        if shared is not None:
-            kept = [times[parts.atoms] > 0 for times in parts.times[1:]]
-            shared = with_tables(shared, np.repeat(ranks, len(kept), axis=1), rounds, memory)
-            found = (HeldOutStatistics.of_part(shared, rows) for rows in kept)
+                if isinstance(whole, SampleStatistics) and model._is_one_solution:
+                    samples = whole
+        shared = None
+        if samples is not None:
+            n_parts = len(parts.times) - 1
+            shared = with_tables(samples, np.repeat(ranks, n_parts, axis=1), rounds, memory)
+        part = 1  # the first is that of all samples
         for folds in ways:
-            some = islice(found, n_folds_of(folds))
             models: list[Measured] = []
+            numbers = range(part, part + n_folds_of(folds))
+            part = numbers.stop
             if shared is not None:
-                models = fit_fold_models(model, input_info, list(some))
+                kept = [parts.times[number][parts.atoms] > 0 for number in numbers]
+                without = [HeldOutStatistics.of_part(shared, rows) for rows in kept]
+                models = fit_fold_models(model, input_info, without)
             else:
-                for part in some:
-                    models += fit_fold_models(model, input_info, [part])
+                for number in numbers:
+                    models += fit_fold_models(model, input_info, [found.part(number)])
             if own is None:  # the first way holds out positives
                 own = models
             else:
@@ -200,7 +202,7 @@ class FoldPlan(NamedTuple):
 def score_held_out(
     model: ClassSpecificProjector,
     input_info: InputInfo,
-    X: Any,
+    X: Samples,
     labels: Array,
     weight: Array | None,
     classes: Array,
@@ -248,7 +250,7 @@ def score_held_out(
     return Verification(whole, impostors, Impostors(far[is_own], counts[is_own], None), ratio)
 
 
-def held_out(X: Any, folds: Array, works: Sequence[OfBlock]) -> Array:
+def held_out(X: Samples, folds: Array, works: Sequence[OfBlock]) -> Array:
     """What each fold says of the samples that it has not seen, from one reading of them.
 
     Parameters
@@ -278,7 +280,8 @@ def held_out(X: Any, folds: Array, works: Sequence[OfBlock]) -> Array:
 
 def _by_folds(X: Array, folds: Array, works: Sequence[OfBlock]) -> Array:
     """For each sample what the fold of this number gives, NaN without one; and its content."""
-    X, result = to_numpy(X), np.full((2, len(X)), np.nan).T  # columns are asked for, not rows
+    X = to_numpy(X)
+    result = np.full((2, len(X)), np.nan).T  # columns are asked for, not rows
     for block in row_blocks(len(X), X[:1].nbytes, 4 * len(works) * CACHE_NUMBERS):
         part, far = X[block], result[block, 0]
         result[block, 1] = content_of(part)
@@ -299,7 +302,13 @@ def tells_of_strangers(n_classes: int, rate: Any) -> bool:
 
 
 def fold_plan(
-    n_folds: int, X: Any, codes: Array, positive: int, used: Array, rate: Any, groups: Array | None
+    n_folds: int,
+    X: Samples,
+    codes: Array,
+    positive: int,
+    used: Array,
+    rate: Any,
+    groups: Array | None,
 ) -> FoldPlan:
     """The folds of a verifier.
 
@@ -326,7 +335,8 @@ def fold_plan(
         At least one fold of impostors.
     """
     is_own = codes == positive
-    own, others = np.flatnonzero(is_own & used), np.flatnonzero(~is_own & used)
+    own = np.flatnonzero(is_own & used)
+    others = np.flatnonzero(~is_own & used)
     n_classes = len(renumbered(codes[others])[0])
     by_class = groups is None and tells_of_strangers(n_classes, rate)
     units = groups
@@ -354,7 +364,8 @@ def given_folds(splits: list[Split], codes: Array, positive: int, used: Array) -
     tested = np.full(len(codes), -1)
     for number, (_, test) in enumerate(splits):
         tested[test] = number
-    is_own, used = codes == positive, used & (tested >= 0)
+    is_own = codes == positive
+    used = used & (tested >= 0)
     own, others = np.full((2, len(codes)), -1)
     for folds, rows in ((own, is_own & used), (others, ~is_own & used)):
         folds[rows] = renumbered(tested[rows])[1]
@@ -400,7 +411,7 @@ def content_of(X: Array) -> Array:
     return np.asarray(np.vecdot(rows, weights))  # one by one: a product rounds each in its own way
 
 
-def units_of(X: Any) -> Array:
+def units_of(X: Samples) -> Array:
     """The same number for equal samples, which depends neither on their order nor on last bits."""
     return np.unique(to_numpy(over_blocks(X, content_of)), return_inverse=True)[1]
 
@@ -414,9 +425,11 @@ def merged_equals(content: Array, codes: Array, weight: Array) -> tuple[Array, A
     keys = (content + 0).view(np.uint64) + marks[codes]  # these random numbers tell classes apart
     keys *= np.uint64(0x9E3779B97F4A7C15)  # the first bits of the product depend on all of them
     boxes = (keys >> np.uint64(63 - len(keys).bit_length())).view(np.int64)
-    alone, weight = np.bincount(boxes)[boxes] == 1, weight.copy()
+    alone = np.bincount(boxes)[boxes] == 1
+    weight = weight.copy()
     some = np.flatnonzero(~alone)
     some = some[np.argsort(keys[some], kind="stable")]
     starts = np.flatnonzero(np.diff(keys[some], prepend=~keys[some[:1]]))
-    alone[some[starts]], weight[some[starts]] = True, np.add.reduceat(weight[some], starts)
+    alone[some[starts]] = True
+    weight[some[starts]] = np.add.reduceat(weight[some], starts)
     return np.flatnonzero(alone), weight[alone]

@@ -39,7 +39,7 @@ from tenfold.optimization.criteria import Problem
 from tenfold.processes import over_processes
 from tenfold.progress import progress
 from tenfold.statistics.class_statistics import ClassStatistics
-from tenfold.statistics.cost import Parts, Split, part_statistics
+from tenfold.statistics.cost import Parts, PartStatistics, Split
 from tenfold.statistics.scatters import codes_of
 from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.threads import threads_for
@@ -653,7 +653,8 @@ def shared_statistics(
 ) -> tuple[InputInfo, Iterator[ClassStatistics]]:
     """What is known of the samples, and statistics of every training part and of all samples.
 
-    The samples are read once, when the statistics of the first part are asked for.
+    Statistics of a part are made when they are asked for; where parts share moments, the samples
+    are read here, once.
     """
     first = learners[0]
     X, weight = samples.checked, samples.weight
@@ -666,8 +667,8 @@ def shared_statistics(
     rows = [train for train, _ in splits]
     rows.append(np.arange(len(seen)))
     parts = Parts.of_rows(rows, codes_of(seen, y, classes))
-    found = part_statistics(seen, y, weight, classes, parts, ranks, rounds, memory_budget())
-    return input_info, found
+    found = PartStatistics.of(seen, y, weight, classes, parts, ranks, rounds, memory_budget())
+    return input_info, (found.part(number) for number in range(len(rows)))
 
 
 @dataclass(frozen=True, eq=False)

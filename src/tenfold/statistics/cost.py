@@ -10,10 +10,10 @@ atoms per class, time-ordered splits one more than folds, those that hold out wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -252,62 +252,80 @@ def _alike(columns: Sequence[Array]) -> tuple[Array, Array]:
     return alike, example
 
 
-def part_statistics(
-    X: Any,
-    y: Array | None,
-    weight: Array | None,
-    classes: Array,
-    parts: Parts,
-    ranks: Array,
-    rounds: int,
-    memory: float = MEMORY_BUDGET,
-) -> Iterator[ClassStatistics]:
-    """Statistics of every part, from one reading if moments of atoms fit into memory and cost less.
+class PartStatistics(NamedTuple):
+    """Statistics of parts of the samples, each made when it is asked for.
 
+    Where moments of atoms fit into memory and cost less, the samples are read once for all parts.
     Sharing reads each sample once, where parts read it once each; but adding up tables of atoms
     takes `ADDING` times as long per table as reading takes per sample.
-    Classes without a training sample in a split are left out of its statistics, as if the
-    estimator had been fitted on the training part alone.
-
-    Parameters
-    ----------
-    X : ndarray or Source of shape (n, I_1, ..., I_K)
-        The samples.
-    y, weight : ndarrays of shape (n,), or None
-        Labels and weights.
-    classes : ndarray of shape (C,)
-        All labels, sorted.
-    parts : Parts
-        Which samples belong to which part.
-    ranks, rounds, memory
-        What will be asked of each of the statistics, as `statistics_of` has it.
-
-    Yields
-    ------
-    ClassStatistics
-        One per part.
     """
-    n_parts, n_atoms = parts.times.shape
-    n = len(X)
-    shape = X.shape[1:]
-    table_bytes = 8 * n_atoms * prod(shape) ** 2
-    if isinstance(X, Source):  # reading is dearer than any sum
-        shares = table_bytes <= X.table_bytes()
-    else:
-        shares = n + ADDING * n_parts * n_atoms <= n * n_parts
-        shares = shares and moments_pay(n, shape, len(classes), ranks, rounds, memory)
-    once = parts.times.max() <= 1  # no sample counts twice
-    if once and shares and table_bytes <= memory:
-        moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
-        for times in parts.times:
-            codes = np.where(times > 0, parts.of_class, -1)
-            part_moments = replace(moments.summed_by(codes, len(classes)), classes=classes)
-            yield MomentStatistics.of(part_moments.present())
-        return
-    for part in range(n_parts):
-        rows = parts.rows(part)
-        labels = None if y is None else y[rows]
-        own = None if weight is None else weight[rows]
-        counted = labels if labels is None or own is None else labels[own > 0]
-        present = classes if counted is None else np.unique(counted)
-        yield statistics_of(X[rows], labels, own, present, ranks, rounds, memory)
+
+    X: Any  # ndarray or Source of shape (n, I_1, ..., I_K)
+    y: Array | None
+    weight: Array | None
+    classes: Array  # (C,), all labels, sorted
+    parts: Parts
+    ranks: Array
+    rounds: int
+    memory: float
+    moments: ClassMoments | None  # of the atoms, if parts share them
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Array | None,
+        weight: Array | None,
+        classes: Array,
+        parts: Parts,
+        ranks: Array,
+        rounds: int,
+        memory: float = MEMORY_BUDGET,
+    ) -> PartStatistics:
+        """Decide how parts are made, and read the samples if parts share their moments.
+
+        Parameters
+        ----------
+        X : ndarray or Source of shape (n, I_1, ..., I_K)
+            The samples.
+        y, weight : ndarrays of shape (n,), or None
+            Labels and weights.
+        classes : ndarray of shape (C,)
+            All labels, sorted.
+        parts : Parts
+            Which samples belong to which part.
+        ranks, rounds, memory
+            What will be asked of each of the statistics, as `statistics_of` has it.
+        """
+        n_parts, n_atoms = parts.times.shape
+        n = len(X)
+        shape = X.shape[1:]
+        table_bytes = 8 * n_atoms * prod(shape) ** 2
+        if isinstance(X, Source):  # reading is dearer than any sum
+            shares = table_bytes <= X.table_bytes()
+        else:
+            shares = n + ADDING * n_parts * n_atoms <= n * n_parts
+            shares = shares and moments_pay(n, shape, len(classes), ranks, rounds, memory)
+        once = parts.times.max() <= 1  # no sample counts twice
+        moments = None
+        if once and shares and table_bytes <= memory:
+            moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
+        return cls(X, y, weight, classes, parts, ranks, rounds, memory, moments)
+
+    def part(self, number: int) -> ClassStatistics:
+        """Statistics of one part.
+
+        Classes without a sample in it are left out, as if the estimator had been fitted on the
+        part alone.
+        """
+        if self.moments is not None:
+            codes = np.where(self.parts.times[number] > 0, self.parts.of_class, -1)
+            summed = self.moments.summed_by(codes, len(self.classes))
+            return MomentStatistics.of(replace(summed, classes=self.classes).present())
+        rows = self.parts.rows(number)
+        labels = None if self.y is None else self.y[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        counted = labels if labels is None or weight is None else labels[weight > 0]
+        present = self.classes if counted is None else np.unique(counted)
+        some = self.X[rows]
+        return statistics_of(some, labels, weight, present, self.ranks, self.rounds, self.memory)
