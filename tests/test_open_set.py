@@ -291,7 +291,7 @@ def test_few_classes_are_named_with_a_warning(kind):
     assert model.guaranteed_rate_ == 1
     assert set(model.predict(NEW)) <= {0, 1, -1}
     with pytest.warns(
-        FalseAcceptRateWarning, match="3 classes can guarantee 0.25.*above all scores"
+        FalseAcceptRateWarning, match="3 classes can guarantee 0.25.*extrapolates from scores"
     ):
         model.fit(X[three], Y[three])
     assert model.error_rates_["false_accepts"] == 0

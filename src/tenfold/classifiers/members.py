@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
+from tenfold.linalg.arrays import Array
+from tenfold.validation.parameter_types import Label
 from tenfold.validation.parameters import plain
 
 Answer = Literal["class", "probability", "acceptance", "score", "projection"]
@@ -15,11 +17,11 @@ Answer = Literal["class", "probability", "acceptance", "score", "projection"]
 class Member(NamedTuple):
     """One projector, and the class it was learned for (None when it serves all classes)."""
 
-    label: Any
+    label: Label
     projector: Any
 
 
-def answer_of(model: Any) -> Answer:
+def answer_of(model: object) -> Answer:
     """What a model says about a sample.
 
     Parameters
@@ -41,18 +43,18 @@ def answer_of(model: Any) -> Answer:
     >>> answer_of(MCSDA()), answer_of(MPCA())
     ('score', 'projection')
     """
-    model = innermost(model)
-    if not hasattr(model, "_output_kind"):
+    inner = innermost(model)
+    if not hasattr(inner, "_output_kind"):
         raise TypeError(
-            f"{type(model).__name__} has no projections; pass a fitted projector, "
+            f"{type(inner).__name__} has no projections; pass a fitted projector, "
             "ClassSpecificClassifier, ClassSpecificVerifier, ProbabilisticLDA, or a search or "
             "pipeline over one"
         )
-    answer: Answer = model._output_kind
+    answer: Answer = inner._output_kind
     return answer
 
 
-def names_classes(model: Any) -> bool:
+def names_classes(model: object) -> bool:
     """Whether a model says of which class a sample is, and has a score for each of them."""
     return answer_of(model) in ("class", "probability")
 
@@ -82,7 +84,7 @@ def opened(estimator: Any) -> Inside:
             return Inside(estimator, steps, rejecting)
 
 
-def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+def unwrap(estimator: object) -> tuple[Any, Callable[[Any], Any]]:
     """The fitted model inside, and what is done to samples before they reach it."""
     model, steps, _ = opened(estimator)
     check_is_fitted(model)
@@ -95,17 +97,17 @@ def unwrap(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     return model, prepare
 
 
-def innermost(estimator: Any) -> Any:
+def innermost(estimator: object) -> Any:
     """What is inside searches, pipelines and what may reject, whatever it is."""
     return opened(estimator).model
 
 
-def rejecting(estimator: Any) -> Any:
+def rejecting(estimator: object) -> Any:
     """The fitted `OpenSetClassifier` of a search or pipeline; None where all samples are named."""
     return opened(estimator).rejecting
 
 
-def members_of(estimator: Any) -> list[Member]:
+def members_of(estimator: object) -> list[Member]:
     """The projectors of an estimator with their classes: one per class for a bank, else one.
 
     `ProbabilisticLDA` has none itself; those of a pipeline are the projectors before it.
@@ -116,7 +118,7 @@ def members_of(estimator: Any) -> list[Member]:
     return [Member(label_of(projector), projector) for projector in model.members_]
 
 
-def projectors_before(estimator: Any) -> list[Any]:
+def projectors_before(estimator: object) -> list[Any]:
     """The fitted projectors among the steps of a pipeline before its last step."""
     found = []
     for pipeline in opened(estimator).steps:
@@ -124,24 +126,26 @@ def projectors_before(estimator: Any) -> list[Any]:
     return found
 
 
-def label_of(projector: Any) -> Any:
+def label_of(projector: object) -> Any:
     """The class that a projector was learned for; None when it serves all classes."""
     return getattr(projector, "positive_label_", None)
 
 
-def known_classes(model: Any) -> Any:
+def known_classes(model: object) -> Array:
     """All labels that a fitted model was learned from; `classes_` of a verifier are its answers."""
-    model = innermost(model)
-    return model.projector_.classes_ if answer_of(model) == "acceptance" else model.classes_
+    inner = innermost(model)
+    learned = inner.projector_ if answer_of(inner) == "acceptance" else inner
+    classes: Array = learned.classes_
+    return classes
 
 
-def mode_names_of(estimator: Any) -> tuple[tuple[str, ...], list[Any]]:
+def mode_names_of(estimator: object) -> tuple[tuple[str, ...], list[Any]]:
     """Names of the modes, and of the entries of each, that a model was fitted on; none: empty."""
     model, _ = unwrap(estimator)
     return getattr(model, "mode_names_", ()), getattr(model, "mode_labels_", [])
 
 
-def member_for(estimator: Any, positive: Any) -> Member:
+def member_for(estimator: object, positive: Label) -> Member:
     """The projector of one class; None takes the first."""
     members = members_of(estimator)
     if not members:

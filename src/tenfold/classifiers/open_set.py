@@ -7,14 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from tenfold.classifiers.classifier import ClassSpecificClassifier
 from tenfold.classifiers.members import innermost, unwrap
 from tenfold.classifiers.probabilistic import ProbabilisticLDA, groups_of_classes
 from tenfold.classifiers.thresholds import (
-    ENOUGH_CLASSES,
     FalseAcceptRateWarning,
     Impostors,
     stranger_threshold,
@@ -106,9 +105,8 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
     -----
     FalseAcceptRateWarning
         When the asked rate is below `guaranteed_rate_`. The rate is then an estimate: a quantile
-        of left-out samples where these are enough, else the mean of two extrapolations, of their
-        largest scores and of all pairs of a left-out sample and a class. With fewer than 10
-        classes it is just above the highest score at most.
+        of left-out samples where these are enough, else its mean with an extrapolation of the
+        upper tail of their largest scores.
 
     Notes
     -----
@@ -160,7 +158,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
 
     # -- fitting ----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> Self:
         """Learn the classes, and the threshold for strangers.
 
         Parameters
@@ -186,7 +184,8 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
             X = as_source(X) or X
         whole, left_out = self._fitted_and_left_out(model, X, labels, weight)
         classes = whole.classes_
-        rate, n_classes = float(self.false_accept_rate), len(classes)
+        rate = float(self.false_accept_rate)
+        n_classes = len(classes)
         guaranteed = 1.0 if n_classes == 2 else 1 / (n_classes + 1)
         threshold = _threshold(left_out, rate)
         self._warn(n_classes, guaranteed)
@@ -202,7 +201,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         return self._set_fitted(check.input_info_of(steps_of(whole)[0]), learned)
 
     def _fitted_and_left_out(
-        self, model: Any, X: Any, labels: Array, weight: Array | None
+        self, model: Any, X: object, labels: Array, weight: Array | None
     ) -> tuple[Any, LeftOut]:
         """The model of all samples, and scores of samples by models without their classes.
 
@@ -217,7 +216,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         return whole, self._refitted(whole, model, X, labels, weight)
 
     def _refitted(
-        self, whole: Any, model: Any, X: Any, labels: Array, weight: Array | None
+        self, whole: Any, model: Any, X: object, labels: Array, weight: Array | None
     ) -> LeftOut:
         """Scores of samples by models that are fitted without groups of classes."""
         classes = whole.classes_
@@ -243,7 +242,8 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
 
     def _check_learned(self) -> None:
         """Refuse a model of other samples or classes, or one that names no classes."""
-        first, last = steps_of(self.model_)[0], innermost(self.model_)
+        first = steps_of(self.model_)[0]
+        last = innermost(self.model_)
         if not isinstance(last, ProbabilisticLDA | ClassSpecificClassifier):
             raise ValueError(f"its model_ is {self.model_!r:.80}, which names no classes")
         for step in (first, last):
@@ -286,8 +286,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         """Say so where the asked rate is more than the classes can guarantee."""
         rate = float(self.false_accept_rate)
         if n_classes > 2:
-            above = "extrapolates from" if n_classes >= ENOUGH_CLASSES else "is above all"
-            how = f"{above} scores of classes that were left out"
+            how = "extrapolates from scores of classes that were left out"
             warn_of_rate(rate, guaranteed, f"{n_classes} classes", how)
         elif 0 < rate < 1:
             warn(
@@ -307,7 +306,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         members: list[TensorProjector] = innermost(self.model_).members_
         return members
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: object) -> Array:
         """How like the best of all classes each sample is.
 
         Parameters
@@ -324,7 +323,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         check.check_fitted(self, "model_")
         return np.asarray(class_scores_of(self.model_, X).max(axis=1))
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """By how much the score of each sample exceeds the threshold: above 0 it is known.
 
         Parameters
@@ -340,7 +339,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         return self.score_samples(X) - self.threshold_
 
     @available_if(_has_likelihood_ratios)
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """The probability of every class, and that of being unknown.
 
         A sample is taken to be of a known class or of an unknown one with equal probability before
@@ -365,7 +364,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         known = class_scores_of(self.model_, X) + log_priors
         return softmax(np.column_stack([known, np.zeros(len(known))]))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: object) -> Array:
         """The class of every sample, or `unknown_`.
 
         Parameters
@@ -386,7 +385,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         answers[~accepted] = self.unknown_
         return answers
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Accuracy: `unknown_` is right for samples of all other classes.
 
         Parameters
@@ -408,7 +407,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         weight = check.check_weights(answers, sample_weight)
         return float(np.average(are_right(self, answers, labels), weights=weight))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self._model()).input_tags
         tags.classifier_tags.poor_score = True  # of two or three classes most are rejected
@@ -453,7 +452,7 @@ def are_right(model: Any, answers: Array, labels: Array) -> Array:
     return np.array([a == b for a, b in zip(answers.tolist(), wanted, strict=True)])
 
 
-def class_scores_of(model: Any, X: Any) -> Array:
+def class_scores_of(model: Any, X: object) -> Array:
     """How like each class samples are, (n, C), whatever other classes there are."""
     inner, prepare = unwrap(model)
     X = prepare(X)
@@ -462,14 +461,16 @@ def class_scores_of(model: Any, X: Any) -> Array:
     return -to_numpy(inner.distances(X))
 
 
-def _fitted(model: Any, X: Any, labels: Array, weight: Array | None) -> Any:
+def _fitted(model: Any, X: object, labels: Array, weight: Array | None) -> Any:
     """A model of all samples; weights reach the last step of a pipeline."""
     last = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     named = {} if weight is None else {f"{last}sample_weight": weight}
     return clone(model).fit(X, labels, **named)
 
 
-def _fitted_without(classes: Array, model: Any, X: Any, labels: Array, weight: Array | None) -> Any:
+def _fitted_without(
+    classes: Array, model: Any, X: object, labels: Array, weight: Array | None
+) -> Any:
     """A model that has not met these classes; priors of all would not fit, and do not matter."""
     model = clone(model)
     inner = innermost(model)

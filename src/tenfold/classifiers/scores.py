@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tenfold.classifiers.class_subspaces import of_both_classes
 from tenfold.classifiers.members import (
     answer_of,
     innermost,
@@ -30,7 +31,7 @@ class ClassScores(NamedTuple):
     threshold: float | None  # samples that score at least this are accepted; None: no threshold
 
 
-def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
+def class_scores(estimator: Any, X: object, y: object) -> list[ClassScores]:
     """The scores of every class that an estimator knows, from one pass over the samples.
 
     Parameters
@@ -57,7 +58,7 @@ def class_scores(estimator: Any, X: Any, y: Any) -> list[ClassScores]:
     return [ClassScores(label, column, y == label, threshold) for label, column in both]
 
 
-def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
+def scores_and_decisions(estimator: Any, X: object) -> dict[str, Array]:
     """Scores and decisions of every sample, by name of column.
 
     Parameters
@@ -93,7 +94,7 @@ def scores_and_decisions(estimator: Any, X: Any) -> dict[str, Array]:
     return columns | dict(zip(names, (np.exp(scores) if is_sure else scores).T, strict=True))
 
 
-def decisions_of(estimator: Any, X: Any, scores: Array) -> Array:
+def decisions_of(estimator: Any, X: object, scores: Array) -> Array:
     """The class of every sample: that of the highest score, unless more than scores decide."""
     model = innermost(estimator)
     if getattr(model, "classifier", None) is None and rejecting(estimator) is None:
@@ -106,43 +107,13 @@ def scored_labels(model: Any) -> Any:
     return model.classes_ if names_classes(model) else [label_of(model)]
 
 
-def all_scores(estimator: Any, X: Any) -> Array:
-    """`scores_of` the model inside an estimator, of samples that may be larger than memory."""
-    model, prepare = unwrap(estimator)
-    return in_blocks(lambda block: scores_of(model, prepare(block)), X)
+def all_scores(estimator: Any, X: object) -> Array:
+    """Scores of the model inside an estimator, of samples that may be larger than memory.
 
-
-def scores_of(model: Any, X: Any) -> Array:
-    """Scores of some samples, one column for each of the `scored_labels`.
-
-    Of `ProbabilisticLDA` the logarithms of probabilities. Of a bank those of `decision_function`,
-    which for two classes gives one number for both; where it has none, or its classes do not
-    compete, minus the distance of each class.
+    There is a column for each of the `scored_labels`.
     """
-    answer = answer_of(model)
-    if answer == "projection":
-        raise TypeError(
-            f"{type(model).__name__} gives no scores: it learns one subspace for all classes; "
-            "score with MCSDA, CSDA, ClassSpecificVerifier, ClassSpecificClassifier or "
-            "ProbabilisticLDA"
-        )
-    if answer == "probability":
-        least = np.finfo(float).min  # metrics want numbers
-        return np.asarray(np.maximum(model.predict_log_proba(X), least))
-    if answer != "class":
-        if model.members_:
-            return np.asarray(model.members_[0].decision_function(X))[:, None]
-        return np.asarray(model.decision_function(X) + model.threshold_)[:, None]
-    alone = model.normalize is False and model.classifier is None
-    if alone or not hasattr(model, "decision_function"):
-        return -np.asarray(model.distances(X))
-    return of_both_classes(model.decision_function(X))
-
-
-def of_both_classes(scores: Any) -> Array:
-    """Scores (n, C) also where a `decision_function` gives one number for two classes."""
-    scores = np.asarray(scores)
-    return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+    model, prepare = unwrap(estimator)
+    return in_blocks(lambda block: model._class_scores(prepare(block)), X)
 
 
 def in_blocks(function: Callable[[Any], Array], X: Any) -> Array:
@@ -154,7 +125,7 @@ def in_blocks(function: Callable[[Any], Array], X: Any) -> Array:
     return np.concatenate([function(np.asarray(X[block])) for block in blocks])
 
 
-def labels_like(y: Any, classes: Array) -> Array:
+def labels_like(y: object, classes: Array) -> Array:
     """Labels in the type of the classes, where both read the same: "7" and 7 are one class.
 
     Examples
@@ -173,7 +144,7 @@ def labels_like(y: Any, classes: Array) -> Array:
     return learned
 
 
-def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
+def features_of(estimator: Any, X: object) -> tuple[list[str], Array]:
     """The features of samples and their names, for models of every kind.
 
     Parameters
@@ -211,7 +182,7 @@ def features_of(estimator: Any, X: Any) -> tuple[list[str], Array]:
         found = in_blocks(lambda block: of_both_classes(model.decision_function(prepare(block))), X)
         return names, found
     if not model.members_:  # a verifier by Gaussian classes
-        found = in_blocks(lambda block: scores_of(model, prepare(block)), X)
+        found = in_blocks(lambda block: model._class_scores(prepare(block)), X)
         return ["score"], found
     (projector,) = model.members_
     found = in_blocks(lambda block: np.asarray(projector.transform(prepare(block))), X)

@@ -18,8 +18,7 @@ from tenfold.quiet import warn
 from tenfold.statistics.cost import renumbered
 
 ENOUGH_CLASSES = 10  # from which rates below one over their number plus one are extrapolated
-PRIOR_CLASSES = 30.0  # that the location and scale of a class are drawn towards all by
-TAIL = 0.1  # the share of pairs whose scores the tail is extrapolated from
+TAIL = 0.1  # the share of the largest scores that a tail is extrapolated from
 STRICTLY = 1e-9  # accepted means closer than the quantile
 EVERYTHING = 14.0  # beyond the farthest: a rate of 1 accepts all of this
 FLOOR = 14.0  # before the median: an impostor at the very mean has a logarithm, too
@@ -93,77 +92,6 @@ def threshold_at(impostors: Impostors, rate: float) -> float:
     return (float(u.max()) + EVERYTHING if found == np.inf else found) - STRICTLY
 
 
-class PooledTail(NamedTuple):
-    """Scores of strangers for many classes, in units of the location and scale of each class.
-
-    One class sees few strangers, and none of them at a low rate. All classes together see the
-    square of that. The location and scale of a class are the mean and standard deviation of what
-    it gives to strangers, drawn towards those of all classes: K other classes count against
-    `PRIOR_CLASSES` of the common value. A stranger is measured in units that are found without its
-    class, so the pooled numbers are those of one more stranger.
-    """
-
-    places: Array  # (m,), in these units, the nearest first in sign: small is near
-    shares: Array  # (m,), every pair of classes counts the same
-    groups: Array  # (m,), the class of the stranger
-    columns: Array  # (m,), the class that scored it
-    location: Array  # (c,), of each class that scored
-    scale: Array  # (c,)
-
-    @classmethod
-    def of(cls, scores: Array, codes: Array, weights: Array, columns: Array) -> PooledTail:
-        """Of strangers that were scored without their classes.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n, c)
-            Their scores for some classes; NaN where there is none.
-        codes, weights : ndarrays of shape (n,)
-            Their classes and weights.
-        columns : ndarray of shape (c,)
-            The classes that they are scored for.
-        """
-        _, code = renumbered(codes)
-        is_other = np.isfinite(scores) & (codes[:, None] != columns)
-        counted = np.where(is_other, weights[:, None], 0.0)
-        finite = np.where(is_other, scores, 0.0)
-        totals, means, squares = np.zeros((3, int(code.max()) + 1, len(columns)))
-        np.add.at(totals, code, counted)
-        np.add.at(means, code, counted * finite)
-        np.add.at(squares, code, counted * finite**2)
-        has = totals > 0
-        safe = np.where(has, totals, 1.0)
-        means, squares = means / safe, squares / safe  # every class counts the same
-        all_means, all_squares, n = means.sum(axis=0), squares.sum(axis=0), has.sum(axis=0)
-        location, scale = _units_of(all_means, all_squares, n)
-        others = _units_of(all_means - means, all_squares - squares, n - has)
-        rows, places = np.nonzero(is_other)
-        z = (scores[rows, places] - others[0][code[rows], places]) / others[1][code[rows], places]
-        shares = counted[rows, places] / safe[code[rows], places]
-        return cls(-z, shares / shares.sum(), code[rows], places, location, scale)
-
-    def limit(self, rate: float) -> float:
-        """The place up to which a stranger is accepted at this rate."""
-        pairs = self.groups * len(self.location) + self.columns
-        n = effective_number(Impostors(self.places, self.shares, pairs))
-        found = quantile_or_tail(self.places, self.shares, rate, n)
-        return min(found, float(self.places.max()) + EVERYTHING) - STRICTLY
-
-
-def _units_of(means: Array, squares: Array, n: Array) -> tuple[Array, Array]:
-    """Location and scale (..., c) of classes, from sums over n other classes; drawn together."""
-    n = np.maximum(n, 1)
-    location = means / n
-    variance = np.maximum(squares / n - location**2, 0.0)
-    positive = variance[variance > 0]
-    floor = 1e-12 * float(positive.max()) if len(positive) else 1.0
-    log_scale = 0.5 * np.log(np.maximum(variance, floor))
-    own = n / (n + PRIOR_CLASSES)
-    middle = location.mean(axis=-1, keepdims=True)
-    typical = log_scale.mean(axis=-1, keepdims=True)
-    return middle + own * (location - middle), np.exp(typical + own * (log_scale - typical))
-
-
 def stranger_threshold(
     scores: Array, codes: Array, weights: Array, rate: float, n_left: float
 ) -> float:
@@ -172,10 +100,10 @@ def stranger_threshold(
     Where one of C known classes is expected above it, it is the quantile of the largest scores of
     left-out classes: the i-th of C stands at i / (C + 1). Below that it is their quantile still
     where samples of a class differ enough to count, by `effective_number`. Lower rates are the
-    mean of two extrapolations. One is of the largest scores, which are few. The other is of all
-    pairs of a left-out sample and a class, of which there are C (C - 1) / 2 kinds: what exceeds
-    the lower end of the upper tenth of them has a generalized Pareto distribution, and a stranger
-    is accepted if one of C independent pairs is.
+    mean of two estimates, since samples of a class are neither independent nor one. The first is
+    the quantile of all samples as if they were independent, which accepts too many. The second
+    counts them by `effective_number` and extrapolates: what exceeds the lower end of the upper
+    tenth of the largest scores has a generalized Pareto distribution in the limit.
 
     Parameters
     ----------
@@ -195,24 +123,17 @@ def stranger_threshold(
         The threshold.
     """
     n_classes = scores.shape[1]
-    shares = Impostors(scores[:, 0], weights, codes).shares()
-    has_score = np.isfinite(scores)
-    largest = np.where(has_score, scores, -np.inf).max(axis=1)
+    largest = np.where(np.isfinite(scores), scores, -np.inf).max(axis=1)
+    strangers = Impostors(-largest, weights, codes)
     of_fewer = 1 - (1 - rate) ** (n_left / n_classes)
     if rate * (n_classes + 1) >= 1:
-        return -quantile_or_tail(-largest, shares, max(of_fewer, 1 / (n_classes + 1)), n_classes)
-    n = effective_number(Impostors(-largest, weights, codes))
-    of_largest = -quantile_or_tail(-largest, shares, of_fewer, n)
+        place = max(of_fewer, 1 / (n_classes + 1))
+        return -quantile_or_tail(-largest, strangers.shares(), place, n_classes)
+    n = effective_number(strangers)
     if of_fewer * (n + 1) >= 1:
-        return of_largest
-    of_pair = 1 - (1 - rate) ** (1 / n_classes)
-    pair_shares = (shares / np.maximum(has_score.sum(axis=1), 1))[:, None] * has_score
-    n_pairs = n_classes * (n_classes - 1) / 2
-    of_pairs = _upper_tail(scores[has_score], pair_shares[has_score], of_pair, n_pairs)
-    found = 0.5 * (of_largest + of_pairs)
-    if n_classes >= ENOUGH_CLASSES:
-        return found
-    return min(found, float(np.nextafter(largest.max(), np.inf)))
+        return -quantile_or_tail(-largest, strangers.shares(), of_fewer, n)
+    of_samples = -quantile_or_tail(-largest, strangers.shares(), of_fewer, kish(weights))
+    return 0.5 * (of_samples + _upper_tail(largest, strangers.shares(), of_fewer, n))
 
 
 def _upper_tail(v: Array, shares: Array, rate: float, n: float) -> float:
@@ -223,12 +144,14 @@ def _upper_tail(v: Array, shares: Array, rate: float, n: float) -> float:
     more number, whose tail is heavier by one over the number of excesses.
     """
     order = np.argsort(-v)
-    v, shares = v[order], shares[order] / shares.sum()
+    v = v[order]
+    shares = shares[order] / shares.sum()
     start = float(np.interp(max(TAIL, rate), np.cumsum(shares), v))
     beyond = v > start
     if rate >= TAIL or not beyond.any():
         return start
-    excess, weights = v[beyond] - start, shares[beyond]
+    excess = v[beyond] - start
+    weights = shares[beyond]
     mean = float(np.average(excess, weights=weights))
     variance = float(np.average((excess - mean) ** 2, weights=weights))
     shape = 0.5 * 0.5 * (1 - mean**2 / variance) if variance > 0 else -0.5
@@ -254,7 +177,8 @@ def quantile_or_tail(v: Array, shares: Array, rate: float, n: float) -> float:
 
 def _lowest(v: Array, shares: Array, share: float) -> tuple[Array, Array]:
     """Numbers, sorted, and the share of each, up to one beyond those that have such a share."""
-    some, place = slice(None), int(1.1 * share * len(v)) + 1
+    some: slice | Array = slice(None)
+    place = int(1.1 * share * len(v)) + 1
     while place < len(v):
         lower = v <= np.partition(v, place)[place]
         if shares[lower].sum() - shares[lower].max() > share:
@@ -303,7 +227,8 @@ def effective_number(impostors: Impostors) -> float:
     totals = np.bincount(code, weight)
     means = np.bincount(code, weight * v) / totals
     sizes = totals**2 / np.bincount(code, weight**2)
-    most, freedom = float(sizes.sum()), float((sizes - 1).sum())
+    most = float(sizes.sum())
+    freedom = float((sizes - 1).sum())
     if len(means) < 2 or freedom < 1e-9:
         return most
     squares = np.bincount(code, weight * (v - means[code]) ** 2) / totals * sizes

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import average_precision_score
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
 from tenfold.classifiers.folds import folds_of
@@ -32,14 +33,13 @@ from tenfold.classifiers.probabilistic import ProbabilisticLDA
 from tenfold.classifiers.thresholds import (
     FalseAcceptRateWarning,
     Impostors,
-    PooledTail,
     equal_threshold,
     kish,
     threshold_at,
     warn_of_rate,
 )
 from tenfold.gaussian.model import LeftOut
-from tenfold.gaussian.signals import has_image
+from tenfold.gaussian.signals import has_image, image_modes
 from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.methods.base import Labels, Savable
 from tenfold.methods.class_specific import ClassSpecificProjector
@@ -54,8 +54,10 @@ from tenfold.validation import samples as check
 from tenfold.validation.containers import in_numpy
 from tenfold.validation.labels import check_groups, present_labels
 from tenfold.validation.parameter_types import Folds, Label, Numeric
+from tenfold.validation.samples import InputInfo
 
 IMAGE_VIEWS = ("numbers", "length", "rbf_narrow", "gradients")
+LONGEST_IMAGE = 1.5  # sides of an image; what is longer may be a series of many sensors
 CLASS_GROUPS = 10  # in which classes are left out of a ProbabilisticLDA
 N_DRAWS = 500  # of the bootstrap
 
@@ -82,15 +84,15 @@ class VerifierModel:
 class HeldOut(NamedTuple):
     """A model, scores of samples that it has not seen, and the threshold that these give."""
 
-    input_info: Any
-    projector: Any
+    input_info: InputInfo
+    projector: ClassSpecificProjector | ProbabilisticLDA
     classes: Array  # (C,), all labels
-    positive: Any
+    positive: Label
     impostors: Impostors
     own: Impostors
     limit: float  # the largest signed distance that is accepted
     threshold: float  # the score there
-    false_accept_interval: tuple[float, float]
+    interval: tuple[float, float]  # of the share of impostors up to the limit
 
 
 @dataclass(eq=False, repr=False)
@@ -155,10 +157,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     -----
     A rate of at least `guaranteed_rate_` is a quantile of the held-out scores for the positive
     class. With projector=None a lower rate is estimated from the scores of every class (up to 20)
-    for samples of every other class, each scored by a model without its class. These pairs are
-    brought to the location and scale of the class that scores them, and their common quantile, at
-    the location and scale of the positive class, is the threshold. A projector extrapolates from
-    the nearer half of the held-out samples.
+    for samples of every other class, each scored by a model without its class: likelihood ratios
+    have the same unit for all classes, and the quantile of all pairs is the threshold. A projector
+    extrapolates from the nearer half of the held-out samples.
 
     Scores of a fold are measured in units of what other samples have by the model that scored,
     which follows from its scatters: distances divided by their root mean square distance from the
@@ -205,7 +206,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
     guaranteed_rate_: float = field(init=False)
     classes_: Labels = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, sample_weight: object = None, groups: object = None
+    ) -> Self:
         """Learn the subspace of the positive class and the threshold.
 
         Parameters
@@ -232,7 +235,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             return self._decide(self._fit_ratio(X, y, sample_weight, groups))
         return self._decide(self._fit_projector(X, y, sample_weight, groups))
 
-    def _fit_projector(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
+    def _fit_projector(
+        self, X: object, y: object, sample_weight: object, groups: object
+    ) -> HeldOut:
         """Learn a subspace and the scores of samples that folds hold out."""
         model = self.model()
         model._check_parameters()
@@ -253,22 +258,21 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         found = score_held_out(model, input_info, X, labels, weight, classes, plan)
         projector = found.whole.projector.set_params(positive=self.model().positive)
         limit = self._limit(found.impostors, found.own)
-        threshold = found.whole.score_at(limit)
         if self.false_accept_rate != "equal":
             _warn_unless_alike(found.ratio)
         return HeldOut(
-            input_info,
-            projector,
-            classes,
-            positive,
-            found.impostors,
-            found.own,
-            limit,
-            threshold,
-            bootstrap_interval(found.impostors, limit),
+            input_info=input_info,
+            projector=projector,
+            classes=classes,
+            positive=positive,
+            impostors=found.impostors,
+            own=found.own,
+            limit=limit,
+            threshold=found.whole.score_at(limit),
+            interval=bootstrap_interval(found.impostors, limit),
         )
 
-    def _fit_ratio(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> HeldOut:
+    def _fit_ratio(self, X: object, y: object, sample_weight: object, groups: object) -> HeldOut:
         """Learn the likelihood ratio of a `ProbabilisticLDA`, and those of left-out samples."""
         model = ProbabilisticLDA(priors="equal")
         _, batch, labels, weight = check.check_first_batch(model, X, y, sample_weight)
@@ -276,7 +280,14 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         model.views = views_for(batch.shape[1:])
         classes = present_labels(labels, weight)
         positive = self.positive_among(classes)
-        n_groups, units = self._groups_left_out(labels, groups)
+        n_groups = CLASS_GROUPS
+        if isinstance(self.cv, Integral):
+            n_folds, units = self._folds(labels, groups)
+            n_groups = max(n_folds, CLASS_GROUPS)
+        else:
+            units = np.full(len(labels), -1)
+            for fold, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
+                units[test] = fold
         left_out = model._fit_left_out(X, labels, weight, units, n_groups, positive)
         if left_out is None:
             raise ValueError(
@@ -284,60 +295,63 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 "two classes"
             )
         number = int(np.searchsorted(classes, positive))
-        n_others, rate = len(classes) - 1, self.false_accept_rate
+        n_others = len(classes) - 1
+        rate = self.false_accept_rate
         by_class = units is None and n_others >= FEWEST_CLASSES
         impostors, own = _held_out_ratios(left_out, number, by_class)
         if by_class and rate != "equal" and 0 < rate * (n_others + 1) < 1:
-            columns = np.flatnonzero(np.isfinite(left_out.of_strangers()).any(axis=0))
-            known = left_out.without_own_class()
-            scores = np.stack([against_everyone(known, int(c)) for c in columns], axis=1)
-            tail = PooledTail.of(scores, left_out.codes, left_out.weights, columns)
-            place = tail.limit(float(rate))
-            at = int(np.searchsorted(columns, number))
-            limit = float(place * tail.scale[at] - tail.location[at])
-            pooled = Impostors(tail.places, tail.shares, tail.groups)
-            interval = bootstrap_interval(pooled, place)
+            pairs, strangers = _pairs_of_classes(left_out)
+            limit = threshold_at(pairs, float(rate))
+            drawn = Impostors(pairs.signed_distance, pairs.shares(), strangers)
+            interval = bootstrap_interval(drawn, limit)
         else:
             limit = self._limit(impostors, own)
             interval = bootstrap_interval(impostors, limit)
-        threshold = float(np.clip(-limit, -ABOVE_ALL, ABOVE_ALL))
-        input_info = check.input_info_of(model)
         return HeldOut(
-            input_info, model, classes, positive, impostors, own, limit, threshold, interval
+            input_info=check.input_info_of(model),
+            projector=model,
+            classes=classes,
+            positive=positive,
+            impostors=impostors,
+            own=own,
+            limit=limit,
+            threshold=float(np.clip(-limit, -ABOVE_ALL, ABOVE_ALL)),
+            interval=interval,
         )
-
-    def _groups_left_out(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
-        """How many groups of classes to leave out, and the group (n,) of each sample, if said."""
-        if isinstance(self.cv, Integral):
-            n_folds, units = self._folds(labels, groups)
-            return max(n_folds, CLASS_GROUPS), units
-        units = np.full(len(labels), -1)
-        for number, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
-            units[test] = number
-        return CLASS_GROUPS, units
 
     def _decide(self, held_out: HeldOut) -> Self:
         """Set all that was learned, and warn of rates that cannot be guaranteed."""
-        input_info, projector, classes, positive, impostors, own, limit, threshold, interval = (
-            held_out
-        )
-        n_classes = len(classes) - 1
-        guaranteed = 1 / (1 + (n_classes if n_classes > 1 else kish(impostors.weight)))
-        self._warn(n_classes, guaranteed, impostors.groups is not None)
-        rates = {"false_accepts": _share(impostors.signed_distance <= limit, impostors)}
+        classes = held_out.classes
+        impostors = held_out.impostors
+        limit = held_out.limit
+        n_others = len(classes) - 1
+        n_independent = n_others if n_others > 1 else kish(impostors.weight)
+        guaranteed = 1 / (1 + n_independent)
+        if self.false_accept_rate != "equal":
+            who = f"{n_others} other classes" if n_others > 1 else "the other samples"
+            how = "is meant for new samples of these classes"
+            if n_others == 1 or impostors.groups is not None:
+                how = "extrapolates from their scores"
+                if self.projector is None and n_others > 1:
+                    how = "is an estimate from the scores that all classes give to each other"
+            warn_of_rate(float(self.false_accept_rate), guaranteed, who, how)
+        accepted = impostors.signed_distance <= limit
+        rates = {"false_accepts": float(np.average(accepted, weights=impostors.weight))}
+        own = held_out.own
         if len(own.signed_distance):
-            rates["false_rejects"] = _share(own.signed_distance > limit, own)
-        as_labelled = len(classes) == 2 and bool(positive == classes[1])
+            rejected = own.signed_distance > limit
+            rates["false_rejects"] = float(np.average(rejected, weights=own.weight))
+        as_labelled = len(classes) == 2 and bool(held_out.positive == classes[1])
         model = VerifierModel(
-            projector,
-            parameters.plain(positive),
-            threshold,
-            rates,
-            interval,
-            guaranteed,
-            classes if as_labelled else np.array([False, True]),
+            projector=held_out.projector,
+            positive_label=parameters.plain(held_out.positive),
+            threshold=held_out.threshold,
+            error_rates=rates,
+            false_accept_interval=held_out.interval,
+            guaranteed_rate=guaranteed,
+            classes=classes if as_labelled else np.array([False, True]),
         )
-        return self._set_fitted(check.of_samples(input_info), model)
+        return self._set_fitted(check.of_samples(held_out.input_info), model)
 
     def _check_learned(self) -> None:
         """Refuse a projector of other samples, and other answers than two."""
@@ -392,7 +406,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             )
         return label
 
-    def _folds(self, labels: Array, groups: Any) -> tuple[int, Array | None]:
+    def _folds(self, labels: Array, groups: object) -> tuple[int, Array | None]:
         """How many folds, and the number (n,) of what is held out together, if that was said."""
         n_folds = parameters.check_option("cv", self.cv, [parameters.Number(2, whole=True)])
         named = None if groups is None else check_groups("groups", groups, len(labels))
@@ -408,20 +422,6 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
                 )
             return equal_threshold(impostors, own.signed_distance, own.weight)
         return threshold_at(impostors, float(self.false_accept_rate))
-
-    def _warn(self, n_classes: int, guaranteed: float, by_class: bool) -> None:
-        """Say so where the asked rate is more than the samples can guarantee."""
-        rate = self.false_accept_rate
-        if rate == "equal":
-            return
-        what = f"{n_classes} other classes" if n_classes > 1 else "the other samples"
-        of_strangers = n_classes == 1 or by_class
-        how = "is meant for new samples of these classes"
-        if of_strangers and self.projector is None and n_classes > 1:
-            how = "is an estimate from the scores that all classes give to each other"
-        elif of_strangers:
-            how = "extrapolates from their scores"
-        warn_of_rate(float(rate), guaranteed, what, how, stacklevel=5)
 
     @property
     def members_(self) -> list[ClassSpecificProjector]:
@@ -441,7 +441,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         number = inside.classes_.tolist().index(self.positive_label_)
         return partial(ratio_scores, model=inside, positive=number)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """By how much the score of each sample exceeds the threshold.
 
         Parameters
@@ -457,7 +457,11 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         """
         return self._scores(X) - self.threshold_
 
-    def _scores(self, X: Any) -> Array:
+    def _class_scores(self, X: object) -> Array:
+        """Scores (n, 1) of the positive class, which reach `threshold_` where it is accepted."""
+        return np.asarray(self._scores(X))[:, None]
+
+    def _scores(self, X: object) -> Array:
         """Scores (n,) of samples."""
         check.check_fitted(self, "projector_")
         if isinstance(self.projector_, ProbabilisticLDA):
@@ -466,7 +470,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         return found
 
     @available_if(_decides_by_distance)
-    def similarity(self, X: Any) -> Array:
+    def similarity(self, X: object) -> Array:
         """The paper's similarity, one over the distance; infinite at the mean itself.
 
         For ``decision="distance"``.
@@ -485,7 +489,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(1 / np.abs(to_numpy(self.projector_.decision_function(X))))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: object) -> Array:
         """Whether each sample is accepted.
 
         Parameters
@@ -508,7 +512,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         )
         return over_blocks(check.check_samples(self, X), decide)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Average precision at finding the positive class.
 
         Parameters
@@ -534,7 +538,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         weight = in_numpy(sample_weight, "sample_weight")
         return float(average_precision_score(is_own, scores, sample_weight=weight))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
@@ -556,10 +560,14 @@ def _warn_unless_alike(ratio: float) -> None:
 def views_for(shape: tuple[int, ...]) -> str | list[str]:
     """The views of a `ProbabilisticLDA` that tell strangers from a class of such samples.
 
-    Structure takes two thirds of the time on images, and lowers their false rejects by nothing
-    beside gradients; it is worth its time from three modes on.
+    Structure and filters take two thirds of the time on images, and lower their false rejects by
+    nothing beside gradients; structure is worth its time from three modes on. Samples that are much
+    longer than wide may be series of many sensors, and need both.
     """
     if not has_image(shape):
+        return "auto"
+    sides = [shape[mode] for mode in image_modes(shape)]
+    if max(sides) > LONGEST_IMAGE * min(sides):
         return "auto"
     return [*IMAGE_VIEWS, "kronecker"] if sum(size > 1 for size in shape) > 2 else [*IMAGE_VIEWS]
 
@@ -628,6 +636,23 @@ def _held_out_ratios(
     return impostors, Impostors(-seen[own], weights[own], None)
 
 
+def _pairs_of_classes(left_out: LeftOut) -> tuple[Impostors, Array]:
+    """Minus the scores of classes for samples of every other class, and the classes of these.
+
+    One class meets few strangers, and none of them at a low rate; K classes make K (K - 1) pairs.
+    A likelihood ratio has the same unit for all classes, so their scores share one quantile. Every
+    pair of classes counts the same.
+    """
+    columns = np.flatnonzero(np.isfinite(left_out.of_strangers()).any(axis=0))
+    ratios = left_out.without_own_class()
+    scores = np.stack([against_everyone(ratios, int(c)) for c in columns], axis=1)
+    is_other = np.isfinite(scores) & (left_out.codes[:, None] != columns)
+    rows, places = np.nonzero(is_other)
+    pairs = left_out.codes[rows] * len(columns) + places
+    impostors = Impostors(-scores[rows, places], left_out.weights[rows], pairs)
+    return impostors, left_out.codes[rows]
+
+
 def bootstrap_interval(impostors: Impostors, limit: float) -> tuple[float, float]:
     """Where 95 % of the shares of accepted impostors lie if their classes are drawn anew."""
     accepted = impostors.signed_distance <= limit
@@ -642,7 +667,3 @@ def bootstrap_interval(impostors: Impostors, limit: float) -> tuple[float, float
         shares[draw] = sums[chosen].sum() / totals[chosen].sum()
     low, high = np.quantile(shares, [0.025, 0.975])
     return float(low), float(high)
-
-
-def _share(which: Array, of: Impostors) -> float:
-    return float(of.weight[which].sum() / of.weight.sum())

@@ -544,6 +544,14 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         check.check_fitted(self, "projections_")
         return [self]
 
+    def _class_scores(self, X: object) -> Array:
+        """Scores (n, c) of the classes that it was learned for; most methods have none."""
+        raise TypeError(
+            f"{type(self).__name__} gives no scores: it learns one subspace for all classes; "
+            "score with MCSDA, CSDA, ClassSpecificVerifier, ClassSpecificClassifier or "
+            "ProbabilisticLDA"
+        )
+
     def transform(self, X: object) -> Array:
         """Project samples onto the learned subspaces (eq. 6).
 

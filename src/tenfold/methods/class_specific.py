@@ -290,6 +290,10 @@ class ClassSpecificProjector(TensorProjector):
         check.check_fitted(self, "projections_")
         return over_blocks(check.check_samples(self, X), self._scoring())
 
+    def _class_scores(self, X: object) -> Array:
+        """Scores (n, 1) of the positive class."""
+        return np.asarray(self.decision_function(X))[:, None]
+
     def _scoring(self) -> OfBlock:
         """What gives scores of samples in memory, and can be sent to other processes."""
         if not self._has_ratio:

@@ -56,5 +56,6 @@ def reliability(sure: Array, right: Array, n_bins: int = N_BINS) -> Reliability:
     bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)
     some = counts > 0
-    confidence, accuracy = (np.bincount(bins, weights=w, minlength=n_bins) for w in (sure, right))
+    confidence = np.bincount(bins, weights=sure, minlength=n_bins)
+    accuracy = np.bincount(bins, weights=right, minlength=n_bins)
     return Reliability(confidence[some] / counts[some], accuracy[some] / counts[some], counts[some])

@@ -205,7 +205,8 @@ class Evaluation:
     def reliability(self) -> Reliability:
         """How sure `ProbabilisticLDA` was of samples of its classes, and how often it was right."""
         scores = np.array([one.scores for one in self.classes])
-        sure, named = np.exp(scores.max(axis=0)), self.model.classes_[scores.argmax(axis=0)]
+        sure = np.exp(scores.max(axis=0))
+        named = self.model.classes_[scores.argmax(axis=0)]
         right = np.asarray(named == self.y)
         return reliability(sure[self.is_known], right[self.is_known])
 
@@ -261,14 +262,15 @@ class Evaluation:
 
     def _confusion(self) -> dict[str, Any]:
         """Counts by label and decision; labels the model does not know are rows, too."""
-        labels, decided = self.y.astype(str), np.asarray(self.decisions).astype(str)
+        labels = self.y.astype(str)
+        decided = np.asarray(self.decisions).astype(str)
         known = np.unique(np.asarray(self.decisions)).astype(str)
         names = list(dict.fromkeys([*known.tolist(), *sorted({*labels, *decided})]))
         counts = confusion_matrix(labels, decided, labels=names)
         return {"labels": names, "decisions": names, "counts": counts.tolist()}
 
 
-def evaluate(estimator: Any, X: Any, y: Any) -> Evaluation:
+def evaluate(estimator: Any, X: object, y: object) -> Evaluation:
     """Measure a fitted model on labelled samples, best those that it was not fitted on.
 
     Parameters
@@ -350,7 +352,8 @@ def class_metrics(found: ClassScores, are_ratios: bool = False) -> ClassMetrics:
 
 
 def _acceptances(one: ClassMetrics) -> dict[str, Any]:
-    own, others = one.n_positive - one.false_rejects, one.n_others - one.false_accepts
+    own = one.n_positive - one.false_rejects
+    others = one.n_others - one.false_accepts
     return {
         "labels": [str(one.label), "others"],
         "decisions": ["accepted", "rejected"],

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from tenfold.classifiers.class_subspaces import of_both_classes
 from tenfold.classifiers.members import innermost, names_classes
 from tenfold.classifiers.probabilistic import ProbabilisticLDA
-from tenfold.classifiers.scores import all_scores, of_both_classes
+from tenfold.classifiers.scores import all_scores
 from tenfold.linalg.algebra import Array
 from tenfold.methods.base import Learner
 from tenfold.statistics.accumulate import check_same_kind
@@ -22,7 +23,7 @@ from tenfold.validation.labels import check_labels, present_labels
 
 
 def mean_average_precision(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    model: Any, X: object, y: object, sample_weight: object = None, **params: Any
 ) -> float:
     """Average precision of the scores of every class at finding its class, averaged over classes.
 
@@ -113,7 +114,8 @@ def average_precisions(
     order = np.argsort(-scores, axis=0, kind="stable")
     weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
     own = weight[order] * np.take_along_axis(is_positive, order, axis=0)
-    found, looked_at = own.cumsum(axis=0), weight[order].cumsum(axis=0)
+    found = own.cumsum(axis=0)
+    looked_at = weight[order].cumsum(axis=0)
     precision = np.divide(found, looked_at, out=np.zeros_like(found), where=looked_at > 0)
     falling = np.take_along_axis(-scores, order, axis=0)
     last = rankdata(falling, method="max", axis=0).astype(int) - 1  # of those with the same score

@@ -14,10 +14,12 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.isotonic import isotonic_regression
 
 from tenfold.linalg.algebra import Array
+from tenfold.validation.parameter_types import Label
 from tenfold.validation.parameters import plain
 
 
@@ -29,7 +31,9 @@ class ErrorRates(NamedTuple):
     misses: Array  # (m,), the share of targets that are rejected; from 1 to 0
 
 
-def equal_error_rate(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> float:
+def equal_error_rate(
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     """The error rate at the threshold where as many targets are missed as others accepted.
 
     Between two neighboring thresholds, both error rates are interpolated linearly along the ROC
@@ -71,7 +75,9 @@ def equal_error_rate(y_true: Any, y_score: Any, *, sample_weight: Any = None) ->
     return float(rates.false_accepts[before] + part * step)
 
 
-def equal_error_threshold(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> float:
+def equal_error_threshold(
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
     """The score at which the two error rates differ least.
 
     Parameters
@@ -101,8 +107,8 @@ def equal_error_threshold(y_true: Any, y_score: Any, *, sample_weight: Any = Non
 
 
 def min_dcf(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
     p_target: float = 0.01,
     c_miss: float = 1.0,
@@ -148,7 +154,7 @@ def min_dcf(
     return float(costs.min() / min(of_misses, of_false_accepts))
 
 
-def cllr(y_true: Any, log_likelihood_ratio: Any) -> float:
+def cllr(y_true: ArrayLike, log_likelihood_ratio: ArrayLike) -> float:
     """The cost of log likelihood ratios, in bits: how well they separate and are calibrated.
 
     It is the mean of ``log2(1 + exp(-r))`` over targets and of ``log2(1 + exp(r))`` over
@@ -191,7 +197,7 @@ def cllr(y_true: Any, log_likelihood_ratio: Any) -> float:
     return float((of_targets + of_others) / (2 * np.log(2.0)))
 
 
-def min_cllr(y_true: Any, y_score: Any) -> float:
+def min_cllr(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """The `cllr` of scores after the best monotone calibration on these very samples.
 
     The calibration is an isotonic regression (pool adjacent violators). What remains is the part of
@@ -228,12 +234,12 @@ def min_cllr(y_true: Any, y_score: Any) -> float:
 
 
 def detection_identification_rate(
-    y_true: Any,
-    scores: Any,
-    classes: Any,
+    y_true: ArrayLike,
+    scores: ArrayLike,
+    classes: ArrayLike,
     *,
     false_accept_rate: float = 0.01,
-    unknown: Any = None,
+    unknown: Label = None,
 ) -> float:
     """The share of samples of known classes that are accepted and named correctly.
 
@@ -285,7 +291,9 @@ def detection_identification_rate(
     return float(np.mean(accepted[known] & right[known]))
 
 
-def error_rates(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> ErrorRates:
+def error_rates(
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> ErrorRates:
     """Both error rates at every threshold.
 
     These are the points of `sklearn.metrics.det_curve`, with both ends and for infinite scores,
@@ -330,9 +338,10 @@ def error_rates(y_true: Any, y_score: Any, *, sample_weight: Any = None) -> Erro
 # ── Checks ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _checked(name: str, y_true: Any, y_score: Any) -> tuple[Array, Array]:
+def _checked(name: str, y_true: ArrayLike, y_score: ArrayLike) -> tuple[Array, Array]:
     """Which samples are targets, and their scores: some of each kind, and no NaN."""
-    labels, scores = np.asarray(y_true), _numbers(name, y_score)
+    labels = np.asarray(y_true)
+    scores = _numbers(name, y_score)
     if labels.ndim != 1 or scores.shape != labels.shape:
         raise ValueError(
             f"y_true has shape {labels.shape} and {name} has shape {scores.shape}; expected one "
@@ -367,7 +376,7 @@ def _targets(labels: Array) -> Array:
     return np.asarray(labels == 1, dtype=bool)
 
 
-def _checked_weight(sample_weight: Any, is_target: Array) -> Array:
+def _checked_weight(sample_weight: ArrayLike | None, is_target: Array) -> Array:
     if sample_weight is None:
         return np.ones(len(is_target))
     weight = _numbers("sample_weight", sample_weight)
@@ -384,7 +393,7 @@ def _checked_weight(sample_weight: Any, is_target: Array) -> Array:
     return weight
 
 
-def _numbers(name: str, values: Any) -> Array:
+def _numbers(name: str, values: ArrayLike) -> Array:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -393,7 +402,7 @@ def _numbers(name: str, values: Any) -> Array:
         ) from None
 
 
-def _check_number(name: str, value: Any, limit: float) -> None:
+def _check_number(name: str, value: object, limit: float) -> None:
     """A number between 0 and a limit; neither is allowed."""
     if not isinstance(value, Real) or not 0 < float(value) < limit:
         below = f" and below {limit:g}" if np.isfinite(limit) else ", and finite"
@@ -401,10 +410,12 @@ def _check_number(name: str, value: Any, limit: float) -> None:
 
 
 def _checked_identification(
-    y_true: Any, scores: Any, classes: Any, false_accept_rate: float
+    y_true: ArrayLike, scores: ArrayLike, classes: ArrayLike, false_accept_rate: float
 ) -> tuple[list[Any], Array, list[Any]]:
     """Labels, scores and the names of classes, of sizes that fit together."""
-    labels, found, names = np.asarray(y_true), _numbers("scores", scores), np.asarray(classes)
+    labels = np.asarray(y_true)
+    found = _numbers("scores", scores)
+    names = np.asarray(classes)
     if labels.ndim != 1 or names.ndim != 1 or found.shape != (len(labels), len(names)):
         raise ValueError(
             f"y_true has shape {labels.shape}, scores {found.shape} and classes {names.shape}; "
@@ -424,7 +435,7 @@ def _checked_identification(
     return labels.tolist(), found, names.tolist()
 
 
-def _which_are_known(labels: list[Any], names: list[Any], unknown: Any) -> Array:
+def _which_are_known(labels: list[Any], names: list[Any], unknown: Label) -> Array:
     """Which samples are of known classes, (n,): some, but not all."""
     classes = set(names)
     known = np.array([label in classes for label in labels], dtype=bool)

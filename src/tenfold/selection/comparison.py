@@ -23,11 +23,12 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from tenfold.classifiers.class_subspaces import of_both_classes
 from tenfold.classifiers.classifier import ClassSpecificClassifier
 from tenfold.classifiers.folds import folds_of
 from tenfold.classifiers.members import answer_of
 from tenfold.classifiers.probabilistic import ProbabilisticLDA
-from tenfold.classifiers.scores import of_both_classes, scored_labels, scores_of
+from tenfold.classifiers.scores import scored_labels
 from tenfold.linalg.algebra import Array
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.csda import CSDA
@@ -520,6 +521,6 @@ def _scores(model: Any, X: Array, y: Array, train: Array, test: Array) -> tuple[
             "which compare ranks samples; compare what is inside of it"
         )
     if answer_of(model) != "projection":
-        return np.asarray(scored_labels(model)), scores_of(model, X[test])
+        return np.asarray(scored_labels(model)), model._class_scores(X[test])
     nearest = NearestMean().fit(model.transform(X[train]), y[train])
     return nearest.classes_, nearest.decision_function(model.transform(X[test]))
