@@ -500,9 +500,10 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
         ranks, shares = self._asked_ranks(statistics.full_means.shape[1:], statistics.classes)
-        found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
-        ridge = parameters.check_ridge(self.ridge, self._auto_ridge)
-        return {"ranks": tuple(found.values()), "ridge": ridge}
+        if shares:
+            found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
+            ranks = tuple(found.values())
+        return {"ranks": ranks, "ridge": parameters.check_ridge(self.ridge, self._auto_ridge)}
 
     def _recipe(self) -> Recipe:
         """How its problem is solved."""

@@ -327,7 +327,7 @@ class ClassSpecificProjector(TensorProjector):
         """
         scores = to_numpy(self.decision_function(X))
         labels = check_labels(self, scores, y)
-        positive = self.positive_label_
+        positive = self.classes_[self.positive_index_]
         check_same_kind(labels, self.classes_)
         is_positive = labels == positive
         if not is_positive.any():
