@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from math import ceil, prod
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 
 from tenfold.classifiers.classifier import AccuracyScore
 from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.maps import Transformer
 from tenfold.gaussian.model import (
     BINS,
     LearnedPool,
@@ -151,9 +152,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     _goes_with_fit: ClassVar = ("_is_stream", "_gathered", "_scorer")
     _allowed: ClassVar = {"verbose": (True, False)}
 
-    views: Any = "auto"
+    views: str | Transformer | Sequence[object] = "auto"
     _: KW_ONLY
-    priors: Mapping[Any, float] | Sequence[float] | Array | Literal["equal"] | None = None
+    priors: Mapping[Label, float] | Sequence[float] | Array | Literal["equal"] | None = None
     sample_shape: SampleShape = None
     verbose: bool = False
 
@@ -163,7 +164,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     views_: list[str] = field(init=False)
     weights_: Annotated[Array, Axes("V", least=0)] = field(init=False)
     loo_log_loss_: float = field(init=False)
-    pool_: dict[str, Any] = field(init=False)
+    pool_: Packed = field(init=False)
 
     # -- parameters -------------------------------------------------------------------------------
 
@@ -302,7 +303,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         if not first:
             assert self._gathered is not None
             gathered = self._gathered.decayed(factor) + gathered
-        kept: dict[str, Any] = {"_gathered": gathered, "_is_stream": True}
+        kept: Packed = {"_gathered": gathered, "_is_stream": True}
         counts = gathered.counts
         if (counts > 0).sum() > 1 and (counts > 1).any():
             learned, _ = self._learned(gathered, None)
@@ -443,7 +444,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         bunches: Array | None,
         class_groups: Array | None = None,
         stranger_columns: Array | None = None,
-    ) -> tuple[dict[str, Any], LeftOut | None]:
+    ) -> tuple[Packed, LeftOut | None]:
         """What is learned, by name, and the ratios of left-out samples if groups are given."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
             summary = gathered.summary()
@@ -476,7 +477,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         learned = attributes_of(gathered.classes, counts, priors, pool, summary.mean)
         return learned, pool.left_out
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Packed:
         """The state for a pickle, without what can be made again."""
         state = super().__getstate__()
         state.pop("_scorer", None)
@@ -761,7 +762,7 @@ def _check_pool(pool: object, names: list[str], weights: Array, size: int) -> No
         raise ValueError("its pool_ has no views")
 
 
-def asked_views(views: object) -> tuple[list[str], dict[str, Any]]:
+def asked_views(views: object) -> tuple[list[str], dict[str, Transformer]]:
     """The names of our views to try, and transformers by their names."""
     is_one = isinstance(views, str) or hasattr(views, "transform")
     listed = [views] if is_one else views
@@ -772,7 +773,7 @@ def asked_views(views: object) -> tuple[list[str], dict[str, Any]]:
             "transformers, such as ['auto', MPCA(ranks=0.95)]"
         )
     names: list[str] = []
-    transformers: dict[str, Any] = {}
+    transformers: dict[str, Transformer] = {}
     for view in listed:
         if view is Ellipsis:
             view = "auto"
@@ -796,7 +797,7 @@ def _free_name(view: object, taken: Collection[str]) -> str:
     return f"{name} {n_taken + 1}" if n_taken else name
 
 
-def _checked_transformer(view: Any) -> Any:
+def _checked_transformer(view: object) -> Transformer:
     """A transformer that needs no labels, or an error in words."""
     name = type(view).__name__
     if not (hasattr(view, "fit") and hasattr(view, "transform")):
@@ -808,7 +809,7 @@ def _checked_transformer(view: Any) -> Any:
         needs = get_tags(view).target_tags.required
     if needs:
         raise _needs_labels_error(name)
-    return view
+    return cast(Transformer, view)
 
 
 def _needs_labels_error(name: str) -> ValueError:
@@ -818,14 +819,15 @@ def _needs_labels_error(name: str) -> ValueError:
     )
 
 
-def _fitted(name: str, view: Any, samples: Array) -> Any:
+def _fitted(name: str, view: Transformer, samples: Array) -> Transformer:
     """A transformer that is fitted to samples, without labels."""
     try:
-        return clone(view).fit(samples)
+        fitted: Transformer = clone(view).fit(samples)
     except TypeError as error:
         if "'y'" in str(error):
             raise _needs_labels_error(name) from error
         raise
+    return fitted
 
 
 def _check_scatter(counts: Array, noise: float, means: Array) -> None:
@@ -872,7 +874,7 @@ def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | N
 
 def attributes_of(
     classes: Array, counts: Array, priors: Array, pool: LearnedPool, mean: Array
-) -> dict[str, Any]:
+) -> Packed:
     """The learned attributes of a model, by name."""
     return {
         "classes_": classes,

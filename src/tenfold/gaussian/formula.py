@@ -133,13 +133,6 @@ class OwnProducts(NamedTuple):
     ks: Array  # (K,), sorted
     table: Array  # (3, n, K), x^T R x, x^T R d and d^T R d
 
-    def at(self, k: Array) -> Array:
-        """Those with the resolvent of each class, (3, n, C); (3, n, 1) where it is the same."""
-        places = np.searchsorted(self.ks, k)
-        if (places == places[0]).all():
-            places = places[:1]
-        return self.table[:, :, places]
-
 
 def score_without_sample(
     products: Products, of_products: Array, of_squares: Array, beta: Array, pull: Array
@@ -491,7 +484,8 @@ class Frame:
                 if has_one_size:  # one number for all is faster
                     of_products = of_products[:1]
                     of_squares = of_squares[:1]
-                xx, xd, dd = own.at(term.k[classes])
+                at = np.searchsorted(own.ks, term.k[classes])
+                xx, xd, dd = own.table[:, :, at[:1] if (at == at[0]).all() else at]
                 Rm = axes.means[classes] / (axes.values + shifts[:, None])
                 mm = (axes.means[classes] * Rm).sum(axis=1)
                 xm = (axes.samples if everyone else axes.samples[rows]) @ Rm.T

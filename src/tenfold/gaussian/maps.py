@@ -146,10 +146,6 @@ class LengthMap:
     mean: Array
     direction: Array
 
-    def centred_at(self, middle: Array) -> LengthMap:
-        """The same about another mean (p,) of samples of unit length."""
-        return replace(self, direction=middle)
-
     def raw(self, X: Array) -> Array:
         """Samples of unit length; 0 for the mean itself."""
         D = X - self.mean
@@ -304,10 +300,6 @@ class CentredMap:
     def raw(self, X: Array) -> Array:
         """Features (n, q) as they come."""
         raise NotImplementedError
-
-    def centred_at(self, middle: Array) -> Self:
-        """The same about another mean (q,)."""
-        return replace(self, mean=middle)
 
     def features(self, X: Array) -> Array:
         """Features (n, q)."""

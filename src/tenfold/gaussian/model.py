@@ -72,7 +72,7 @@ EVIDENCE = 3.0  # nats: what a view says against a class grows with the logarith
 MANY_CLASSES = 20  # of which a few more or less do not change the pool
 MOST_TRIALS = 20_000  # pairs of a stranger and a class that choose the weights of the ratio
 NOISE_SHARE = 0.75  # of what another session varies more: the rest is taken to be between classes
-Packed = dict[str, Any]  # values by name, as a file has them
+Packed = dict[str, Any]  # values by name, as files and attributes have them
 MAPS: dict[str, type[LinearMap | LengthMap | RBFMap | CentredMap]] = {
     "linear": LinearMap,
     "length": LengthMap,

@@ -9,7 +9,7 @@ the map depends on labels, it consists of frames without some samples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -319,7 +319,10 @@ def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candida
             about_0 = GradientMap.of_samples(sketch.X, sketch.weights, summary.shape)
         raw = about_0.raw(sketch.X)
         middle = sketch.weights @ raw / sketch.weights.sum()
-        feature_map = about_0.centred_at(middle)
+        if isinstance(about_0, LengthMap):
+            feature_map = replace(about_0, direction=middle)
+        else:
+            feature_map = replace(about_0, mean=middle)
         frame = Frame.of_samples(raw - middle, summary.sketch_sizes)
     return Candidate(name, PRICES[name], feature_map, frame, judge_of(data, frame))
 
