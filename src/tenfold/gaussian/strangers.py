@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenfold.gaussian.formula import EMPTY, FEW_COUNTS, Frame, score_terms, stranger_terms
+from tenfold.gaussian.formula import EMPTY, FEW_COUNTS, Axes, Frame, score_terms, stranger_terms
 from tenfold.linalg.algebra import Array
 
 STEP = 1.1  # between counts, where these are many: each one takes resolvents of its own
@@ -88,7 +88,8 @@ class _OtherClasses:
         self.move *= (sizes.counts[codes] / (total - sizes.counts[codes]))[:, None]
         self.freedom = sizes.freedom - np.maximum(sizes.counts[codes] - 1, 0.0)
         axes, _ = frame.axes(0.0, rho, b)
-        lost = (sizes.weights[own] * axes.squares[own].sum(axis=2)).sum(axis=1)
+        self._turn_to(axes)
+        lost = (self.deviations**2).sum(axis=(1, 2))
         n_directions = np.minimum(frame.means.shape[1], np.maximum(self.freedom, 1.0))
         unit_left = (frame.noise.diagonal.sum() - lost) / n_directions
         self.rho_left = np.full(len(codes), rho)
@@ -99,6 +100,15 @@ class _OtherClasses:
             self.b_left = b * self.rho_left / rho
         else:
             self.b_left = b * self.freedom / sizes.freedom
+
+    def _turn_to(self, axes: Axes) -> None:
+        """Take samples about the moved centre, and their deviations, along axes."""
+        self.axes = axes
+        self.moved = self.move @ axes.means  # (g, d), the move of the centre
+        samples = axes.samples[self.own]
+        self.deviations = samples - axes.means[self.codes][:, None]
+        self.deviations *= self.root_weights
+        self.samples = np.subtract(samples, self.moved[:, None], out=samples)
 
     def scores(self, n: float, counts: Array, columns: Array) -> tuple[Array, Array]:
         """Scores (g, s, c) of the samples for other classes with these counts, and terms (g, s)."""
@@ -127,10 +137,12 @@ class _OtherClasses:
         if self.frame.spread is None:
             shift = self.rho_left + k * self.b_left
         R = 1 / (axes.values + shift[:, None])  # (g, d)
+        if axes is not self.axes:  # without structure all k share them
+            self._turn_to(axes)
         means = axes.means[columns]
-        moved = self.move @ axes.means  # (g, d), the move of the centre
-        samples = axes.samples[self.own] - moved[:, None]
-        deviations = self.root_weights * (axes.samples[self.own] - axes.means[self.codes][:, None])
+        moved = self.moved
+        samples = self.samples
+        deviations = self.deviations
         weighted = deviations * R[:, None]
         # Inner products along the axes; class means are taken about the moved centre, too.
         xd = samples @ weighted.transpose(0, 2, 1)
