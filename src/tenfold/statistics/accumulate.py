@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
@@ -301,7 +300,7 @@ def about(X: Array, rows: Array, centre: Array, memory: Array) -> Array:
     return Z
 
 
-def as_slice(rows: Array) -> Any:
+def as_slice(rows: Array) -> slice | Array:
     """Sorted positions as a slice, which takes no copy, if none is left out between them."""
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return slice(int(rows[0]), int(rows[-1]) + 1)

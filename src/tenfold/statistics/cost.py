@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,8 +88,8 @@ def moments_pay(
 
 def statistics_of(
     X: Array | Source,
-    y: Any,
-    sample_weight: Any,
+    y: Array | None,
+    sample_weight: Array | None,
     classes: Array,
     ranks: Array,
     rounds: int,
@@ -165,7 +165,9 @@ def with_tables(
     )
 
 
-def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) -> ClassMoments:
+def moments_of(
+    X: Array | Source, y: Array | None, sample_weight: Array | None, classes: Array
+) -> ClassMoments:
     """Class moments of samples in memory or out of it."""
     if isinstance(X, Source):
         return X.moments(y, sample_weight, classes)
@@ -173,7 +175,7 @@ def moments_of(X: Array | Source, y: Any, sample_weight: Any, classes: Array) ->
 
 
 def _statistics_of_source(
-    X: Source, y: Any, weight: Any, classes: Array, memory: float
+    X: Source, y: Array | None, weight: Array | None, classes: Array, memory: float
 ) -> ClassStatistics:
     size = prod(X.shape[1:])
     widest = max(X.shape[1:])
@@ -260,7 +262,7 @@ class PartStatistics(NamedTuple):
     takes `ADDING` times as long per table as reading takes per sample.
     """
 
-    X: Any  # ndarray or Source of shape (n, I_1, ..., I_K)
+    X: Array | Source  # of shape (n, I_1, ..., I_K)
     y: Array | None
     weight: Array | None
     classes: Array  # (C,), all labels, sorted
@@ -273,7 +275,7 @@ class PartStatistics(NamedTuple):
     @classmethod
     def of(
         cls,
-        X: Any,
+        X: Array | Source,
         y: Array | None,
         weight: Array | None,
         classes: Array,

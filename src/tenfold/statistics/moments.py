@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, blas, cholesky
@@ -336,15 +335,16 @@ def weighted_mean(means: Array, counts: Array) -> Array:
     return np.asarray(first + np.tensordot(share, offsets, axes=1))
 
 
-def check_decay(name: str, factor: Any) -> float:
+def check_decay(name: str, factor: object) -> float:
     """A factor by which weights may be multiplied, or an error that names the parameter."""
-    is_number = isinstance(factor, Real) and not isinstance(factor, bool | np.bool_)
-    if not is_number or not 0 < float(factor) <= 1:
+    is_switch = isinstance(factor, bool | np.bool_)
+    number = float(factor) if isinstance(factor, Real) and not is_switch else 0.0
+    if not 0 < number <= 1:
         raise ValueError(
             f"{name} is {factor!r}; expected a number above 0 and at most 1: 1 forgets nothing, "
             "0.99 forgets a hundredth of the past; to forget everything, fit anew"
         )
-    return float(factor)
+    return number
 
 
 def rest_of_cell(
@@ -396,14 +396,14 @@ def is_definite(scatter: Array, bound: float) -> bool:
     return not negative
 
 
-def _never_added(label: Any, why: str) -> ValueError:
+def _never_added(label: object, why: str) -> ValueError:
     return ValueError(
         f"samples of class {label!s} cannot be taken back: {why}; pass samples that were added, "
         "with the weights that they have now (after decay, those of then times the factors since)"
     )
 
 
-def check_known_to_enough_digits(left: Any, bounds: Array) -> None:
+def check_known_to_enough_digits(left: ClassMoments, bounds: Array) -> None:
     """Refuse what is left when its digits drowned in those of what was taken."""
     changed = np.flatnonzero(bounds)
     if not len(changed):

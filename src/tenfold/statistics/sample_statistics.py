@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod, sqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -370,7 +370,9 @@ class PassStatistics(ClassStatistics):
     samples: LabelledSource
 
     @classmethod
-    def from_source(cls, X: Source, y: Any, weight: Any, classes: Array) -> PassStatistics:
+    def from_source(
+        cls, X: Source, y: Array | None, weight: Array | None, classes: Array
+    ) -> PassStatistics:
         """One pass for the means; the samples stay where they are."""
         sketch = X.total(partial(ClassSketch.of_block, classes=classes), y, weight)
         samples = LabelledSource(X, y, weight, classes)

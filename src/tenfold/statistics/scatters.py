@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -395,8 +395,8 @@ class LabelledSource(NamedTuple):
     """The samples of a source with their labels and weights, as it takes them."""
 
     source: Source
-    y: Any
-    weights: Any
+    y: Array | None
+    weights: Array | None
     classes: Array  # (C,), all labels, sorted
 
 

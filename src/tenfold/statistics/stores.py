@@ -84,11 +84,11 @@ class Source(ABC):
         """Where blocks end, as numbers of samples; rising, the last is n."""
 
     @abstractmethod
-    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+    def moments(self, y: Array | None, weight: Array | None, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
 
     @abstractmethod
-    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+    def total(self, work: BlockWork[T], y: Array | None, weight: Array | None) -> T:
         """What `work` gives for each block of samples, labels and weights, added up."""
 
     @abstractmethod
@@ -204,11 +204,11 @@ class StoredSamples(Source):
         cuts = self._cuts(self.chosen.start, self.chosen.stop)
         return np.array([rows.stop - self.chosen.start for rows in cuts])
 
-    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+    def moments(self, y: Array | None, weight: Array | None, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
         return ClassMoments.from_blocks(self.blocks(y, weight), classes=classes)
 
-    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+    def total(self, work: BlockWork[T], y: Array | None, weight: Array | None) -> T:
         """What `work` gives for each block of samples, labels and weights, added up."""
         return reduce(add, (work(*block) for block in self.blocks(y, weight)))
 
@@ -224,7 +224,7 @@ class StoredSamples(Source):
             raise ValueError("there are no samples; pass at least one")
         return result
 
-    def blocks(self, y: Any, weight: Any) -> Iterator[Batch]:
+    def blocks(self, y: Array | None, weight: Array | None) -> Iterator[Batch]:
         """Every block once, with its labels and weights."""
         for rows, X in self.read():
             yield X, part_of(y, rows), part_of(weight, rows)
@@ -319,12 +319,12 @@ class ArraySamples(Source):
         """One block: all of them."""
         return np.array([len(self)])
 
-    def moments(self, y: Any, weight: Any, classes: Array) -> ClassMoments:
+    def moments(self, y: Array | None, weight: Array | None, classes: Array) -> ClassMoments:
         """Class moments; their products are made where the samples are, if in float64."""
         X = self._floats() if has_float64(self.array) else self.in_memory()
         return ClassMoments.from_batch(X, y, weight, classes=classes)
 
-    def total(self, work: BlockWork[T], y: Any, weight: Any) -> T:
+    def total(self, work: BlockWork[T], y: Array | None, weight: Array | None) -> T:
         """What `work` gives for the samples in NumPy's memory."""
         return work(self.in_memory(), y, weight)
 
@@ -378,7 +378,7 @@ def folded(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(prod(old) // known if size == -1 else size for size in new)
 
 
-def is_stored(X: Any) -> bool:
+def is_stored(X: object) -> bool:
     """Whether samples are in a store: sliced and typed like an array, but not one in memory."""
     if isinstance(X, np.memmap):
         return True
@@ -414,7 +414,7 @@ def check_block(block: Array, first: int, gaps: bool = False) -> Array:
     return block
 
 
-def unreadable(first: int, last: int, reason: Any) -> str:
+def unreadable(first: int, last: int, reason: object) -> str:
     """What a `BlockError` says."""
     why = f"{type(reason).__name__}: {reason}" if isinstance(reason, Exception) else reason
     return (
@@ -424,12 +424,12 @@ def unreadable(first: int, last: int, reason: Any) -> str:
     )
 
 
-def _rows_per_chunk(store: Any) -> int:
+def _rows_per_chunk(store: object) -> int:
     chunks = getattr(store, "chunks", None)
     return int(chunks[0]) if chunks and isinstance(chunks[0], Integral) else 0
 
 
-def part_of(column: Any, rows: slice | Array) -> Any:
+def part_of(column: Array | None, rows: slice | Array) -> Array | None:
     """Some of the labels or weights; None, for none at all, stays None."""
     return None if column is None else column[rows]
 
