@@ -242,15 +242,11 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
             else:
                 learners = [learner_of(variant) for variant in variants]
                 info, parts = shared_statistics(learners, samples, splits, info)
-                for statistics in parts:
-                    number = len(trials)
-                    if number < len(splits):
-                        fold = FoldModels(number, *splits[number], learners, statistics, info)
-                        trials.append(fold.tried(scorer, samples))
-                        del fold, statistics  # before those of the next part are made
-                        advance()
-                    else:
-                        whole = statistics  # the last part is all samples
+                for number, (train, test) in enumerate(splits):
+                    fold = FoldModels(number, train, test, learners, parts, info)
+                    trials.append(fold.tried(scorer, samples))
+                    advance()
+                whole = parts.part(len(splits)) if self.refit else None
         results = search_results(candidates, trials)
         found = {"cv_results_": results, "n_splits_": len(splits)}
         found |= self._best(variants, results, samples, info, whole)
@@ -650,8 +646,8 @@ def solved_together(
 
 def shared_statistics(
     learners: list[Learner], samples: Samples, splits: list[Split], input_info: InputInfo
-) -> tuple[InputInfo, Iterator[ClassStatistics]]:
-    """What is known of the samples, and statistics of every training part and of all samples.
+) -> tuple[InputInfo, PartStatistics]:
+    """What is known of the samples, and statistics of every training part, then of all samples.
 
     Statistics of a part are made when they are asked for; where parts share moments, the samples
     are read here, once.
@@ -668,7 +664,7 @@ def shared_statistics(
     rows.append(np.arange(len(seen)))
     parts = Parts.of_rows(rows, codes_of(seen, y, classes))
     found = PartStatistics.of(seen, y, weight, classes, parts, ranks, rounds, memory_budget())
-    return input_info, (found.part(number) for number in range(len(rows)))
+    return input_info, found
 
 
 @dataclass(frozen=True, eq=False)
@@ -683,9 +679,9 @@ class FoldModels:
         The parts of the fold.
     learners : list of R estimators
         The candidates, not fitted.
-    statistics : ClassStatistics or None
-        Of the training part, from which all candidates are solved together; None where each needs
-        inner folds of its own, and is fitted alone.
+    parts : PartStatistics or None
+        Of the training parts of all folds, from which all candidates are solved together; None
+        where each needs inner folds of its own, and is fitted alone.
     info : mapping
         What is known of the samples.
     """
@@ -694,7 +690,7 @@ class FoldModels:
     train: Array
     test: Array
     learners: list[BaseEstimator]
-    statistics: ClassStatistics | None
+    parts: PartStatistics | None
     info: InputInfo
 
     def tried(self, scorer: Scorer, samples: Samples) -> Trial:
@@ -744,7 +740,7 @@ class FoldModels:
 
         From shared statistics they are solved as stacks.
         """
-        if self.statistics is None:
+        if self.parts is None:
             X, y = samples.part(self.train)
             weighted = {}
             if samples.weight is not None:
@@ -752,7 +748,7 @@ class FoldModels:
             for learner in self.learners:
                 yield [clone(learner).fit(X, y, **weighted)]
             return
-        yield from solved_together(self.learners, self.statistics, self.info)
+        yield from solved_together(self.learners, self.parts.part(self.number), self.info)
 
 
 def needs_inner_folds(estimator: object, scoring: object) -> bool:
