@@ -1,7 +1,8 @@
-"""Feature maps: what the formula is applied to, for each view of a sample.
+"""Feature maps: each view applies the formula to the features that its map computes.
 
-A map takes samples as rows (n, p) and gives features (n, q) about a fixed centre. What is linear in
-the features becomes linear in what a map computes first (`raw`), so that scoring is one product.
+A map takes samples as rows (n, p) and gives features (n, q) about a fixed centre. Features are a
+linear function of what a map computes first (`raw`). So scores that are linear in the features are
+linear in `raw` too, and scoring is one matrix product.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tenfold.linalg.algebra import Array, mode_product, project
 
 MOST_LANDMARKS = 10_000  # of a kernel view, with those of classes that came later
 JITTER = 1e-8  # of the mean diagonal of a kernel matrix
-WIDEST = 1e-12  # of the largest spread: a number that varies less is taken not to vary
+LEAST_SPREAD = 1e-12  # of the largest spread: a number that varies less counts as constant
 
 
 class Transformer(Protocol):
@@ -29,30 +30,30 @@ class Transformer(Protocol):
 
 
 class FeatureMap(Protocol):
-    """What a view makes of samples."""
+    """A function from samples to the features of a view."""
 
     def features(self, X: Array) -> Array:
         """Features (n, q) of samples (n, p)."""
 
     def residual(self, X: Array) -> Array | float:
-        """Squared lengths (n,) outside of the features, as kernels have them."""
+        """Squared length (n,) of what the features do not show of a sample; kernels have it."""
 
     def raw(self, X: Array) -> Array:
-        """What is computed first, (n, r)."""
+        """What is computed first, (n, r); features are linear in it."""
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
-        """Weights (r, C) of `raw` and constants (C,) with ``features @ weights``."""
+        """Weights (r, C) and constants (C,) that give ``features @ weights`` from `raw`."""
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays, which may come from a file, are for samples of so many numbers."""
+        """Whether its arrays, which may come from a file, fit samples of `size` numbers."""
 
     def moved(self, X: Array, step: Array) -> FeatureMap:
-        """The same for samples (n, p) of another session, whose mean lies a step (p,) away."""
+        """The same map for samples (n, p) of another session, whose mean differs by a step (p,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
-    """Numbers about their mean, perhaps each in a unit of its own, perhaps along other axes.
+    """Numbers about their mean; they may be scaled, and multiplied by a matrix along each mode.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class LinearMap:
     shape : tuple of K ints
         The shape of a sample.
     factors : list of K ndarrays of shape (I_k, I_k)
-        What samples are projected onto along each mode; none where they stay as they are.
+        The matrix of each mode, which `project` multiplies samples by; empty for no change.
     """
 
     mean: Array
@@ -72,7 +73,7 @@ class LinearMap:
     factors: list[Array] = field(default_factory=list)
 
     def turned(self, rows: Array) -> Array:
-        """Rows (n, p) in the features, without the centre."""
+        """Differences of samples, as rows (n, p), in the features: the mean is not subtracted."""
         rows = rows if self.scale is None else rows * self.scale
         if not self.factors:
             return rows
@@ -83,7 +84,7 @@ class LinearMap:
         return self.turned(X - self.mean)
 
     def restored(self, rows: Array) -> Array:
-        """Rows (n, p) of features, without the centre, as differences of samples."""
+        """The inverse of `turned`: rows (n, p) of features as differences of samples."""
         for mode, factor in enumerate(self.factors):
             rows = mode_product(rows.reshape(-1, *self.shape), np.linalg.inv(factor).T, mode)
         rows = rows.reshape(len(rows), -1)
@@ -93,7 +94,7 @@ class LinearMap:
         return np.where(varies, rows / np.where(varies, self.scale, 1.0), 0.0)
 
     def residual(self, X: Array) -> Array | float:
-        """None: the features are all of a sample."""
+        """0: the features show all of a sample."""
         return 0.0
 
     def raw(self, X: Array) -> Array:
@@ -101,7 +102,7 @@ class LinearMap:
         return X
 
     def moved(self, X: Array, step: Array) -> LinearMap:
-        """The same about the mean of samples (n, p) of another session."""
+        """The same map about the mean of samples (n, p) of another session."""
         return replace(self, mean=X.mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
@@ -115,7 +116,7 @@ class LinearMap:
         return weights, -self.mean @ weights
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         if self.mean.shape != (size,) or (self.scale is not None and self.scale.shape != (size,)):
             return False
         sizes = [factor.shape for factor in self.factors]
@@ -125,9 +126,9 @@ class LinearMap:
 
 
 def unit_scale(variances: Array) -> Array:
-    """What brings numbers with these variances to a spread of 1; 0 where they do not vary."""
+    """Factors that scale numbers with these variances to unit variance; 0 for constant numbers."""
     spread = np.sqrt(np.maximum(variances, 0.0))
-    varies = spread > WIDEST * spread.max(initial=0.0)
+    varies = spread > LEAST_SPREAD * spread.max(initial=0.0)
     return np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0)
 
 
@@ -159,11 +160,11 @@ class LengthMap:
         return self.raw(X) - self.direction
 
     def residual(self, X: Array) -> Array | float:
-        """None: the features are all of a direction."""
+        """0: the features show all of a direction."""
         return 0.0
 
     def moved(self, X: Array, step: Array) -> LengthMap:
-        """The same about the mean of samples (n, p) of another session."""
+        """The same map about the mean of samples (n, p) of another session."""
         return replace(self, mean=X.mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
@@ -171,7 +172,7 @@ class LengthMap:
         return weights, -self.direction @ weights
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         return self.mean.shape == self.direction.shape == (size,)
 
 
@@ -252,7 +253,7 @@ class RBFMap:
         return np.asarray(np.maximum(1.0 - squares, 0.0))
 
     def moved(self, X: Array, step: Array) -> RBFMap:
-        """The same about the mean of samples (n, p) of another session."""
+        """The same map about the mean of samples (n, p) of another session."""
         return replace(self, mean=X.mean(axis=0))
 
     def folded(self, weights: Array) -> tuple[Array, Array]:
@@ -261,7 +262,7 @@ class RBFMap:
         return np.asarray(back), -self.centre @ weights
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         sizes = (self.mean.shape, self.scale.shape, self.landmarks.shape[1:])
         return sizes == ((size,), (size,), (size,))
 
@@ -318,7 +319,7 @@ class CentredMap:
         return weights, -self.mean @ weights
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         raise NotImplementedError
 
 
@@ -357,7 +358,7 @@ class TransformerMap(CentredMap):
         return super().folded(weights * self.scale[:, None])
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         return prod(self.shape) == size and self.mean.shape == self.scale.shape
 
 

@@ -1,8 +1,15 @@
 """What is learned of Gaussian classes: views with their weights, and how a sample is scored.
 
-`learn` asks left-out samples which views help, and pools these. A `LearnedView` knows class means
-and noise in its features, so that classes can be added later. A `Scorer` is what remains of all
-views for scoring: one matrix for all views that are linear, one more for each of the others.
+`learn` goes through these steps:
+
+1. `choose_views` makes each view, computes the scores of left-out samples in closed form, and
+   chooses rho, b and a temperature by their log loss.
+2. `Pooling.of` finds the weights of the views, by the same loss, and calibrates the ratio against
+   a stranger.
+3. Views with a weight are kept as `LearnedView`: class means and noise in their features, so that
+   classes can be added later.
+
+A `Scorer` is all that scoring needs: one matrix for all linear views, and one for each other view.
 """
 
 from __future__ import annotations
@@ -69,9 +76,9 @@ BINS = 10  # of the calibration of left-out samples
 PARTS = 5  # of the classes, each left out once where there are no samples
 USUAL_RIDGE = 0.3
 EVIDENCE = 3.0  # nats: what a view says against a class grows with the logarithm beyond
-MANY_CLASSES = 20  # of which a few more or less do not change the pool
+MANY_CLASSES = 20  # from here on, the pool hardly changes without a few classes
 MOST_TRIALS = 20_000  # pairs of a stranger and a class that choose the weights of the ratio
-NOISE_SHARE = 0.75  # of what another session varies more: the rest is taken to be between classes
+NOISE_SHARE = 0.75  # of the excess variance of a session; the rest is taken as between classes
 Packed = dict[str, Any]  # values by name, as files and attributes have them
 MAPS: dict[str, type[LinearMap | LengthMap | RBFMap | CentredMap]] = {
     "linear": LinearMap,
@@ -93,21 +100,21 @@ class LearnedView:
     Parameters
     ----------
     name : str
-        What it is called.
+        The name of the view.
     weight, ratio_weight : float
-        Its weight among the scores of the pool, and in the ratio against a stranger.
+        Its weights in the pool of scores, and in the ratio against a stranger.
     temperature, log_loss : float
-        What its scores are divided by, and its loss alone.
+        The temperature that its scores are divided by, and the left-out loss of the view alone.
     rho, b, freedom : float
         See `tenfold.gaussian.formula`.
     map : FeatureMap
-        What it makes of a sample.
+        The features of the view.
     means : ndarray of shape (C, q)
         The class means.
     axes, values : ndarrays of shape (q, d) and (d,)
-        The scatter of the noise.
+        The eigenvectors and eigenvalues of the scatter of the noise.
     spread : ndarray of shape (q,) or None
-        The covariance of the class means, where it has structure.
+        The diagonal of the covariance of the class means, where it has structure.
     """
 
     name: str
@@ -127,7 +134,8 @@ class LearnedView:
     @classmethod
     def of(cls, candidate: Candidate, setting: Setting) -> LearnedView:
         """A view at the setting that left-out samples chose, with a weight of 1."""
-        frame, judge = candidate.frame, candidate.judge
+        frame = candidate.frame
+        judge = candidate.judge
         noise = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
         spread = noise
         if frame.spread is None and judge.spread_unit > 0:

@@ -144,7 +144,7 @@ class FilterMap(SignalMap):
         return found.reshape(len(X), -1)
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         if prod(self.shape) != size or self.shift.shape != (size,):
             return False
         if not has_series(self.shape):
@@ -298,7 +298,7 @@ class GradientMap(SignalMap):
         return np.sqrt(cells + ROOT_FROM).reshape(len(cells), -1)
 
     def fits(self, size: int) -> bool:
-        """Whether its arrays are for samples of so many numbers."""
+        """Whether its arrays fit samples of `size` numbers."""
         if prod(self.shape) != size or self.shift.shape != (size,):
             return False
         if not has_image(self.shape) or not self.level > 0:

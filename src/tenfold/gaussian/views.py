@@ -68,11 +68,11 @@ NAMES = tuple(PRICES)
 
 
 class Judge(Protocol):
-    """What gives scores of left-out samples."""
+    """What gives scores of left-out samples: a `Frame`, a `GroupJudge` or a `PartsJudge`."""
 
     @property
     def sizes(self) -> ClassSizes:
-        """The classes."""
+        """The sizes of the classes."""
 
     @property
     def noise_unit(self) -> float:
@@ -83,28 +83,28 @@ class Judge(Protocol):
         """The unit of b."""
 
     def left_out_scores(self, rho: float, b: float, rows: Array | None = None) -> Array:
-        """Scores (n, C)."""
+        """Scores (n, C) of samples, each by a fit without it; of all samples or some rows."""
 
     def left_out_stranger(self, n: float, rho: float, b: float) -> Array:
-        """The quadratic term (n,) of the ratio against a stranger."""
+        """The quadratic term (n,) of the ratio against a stranger, by the same fits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """A frame without some samples, and these."""
+    """A frame without some samples, and the samples that it lacks."""
 
     frame: Frame
-    rows: Array  # (m,), their numbers
-    features: Array  # (m, p)
+    rows: Array  # (m,), where these samples are among all
+    features: Array  # (m, p), of these samples
 
 
 @dataclass(frozen=True, eq=False)
 class GroupJudge:
-    """Frames without each bunch of groups."""
+    """Left-out scores by refitting: one frame without each bunch of groups."""
 
     sizes: ClassSizes
-    rows: Array  # that are judged
-    held: list[Held]
+    rows: Array  # the samples that are scored
+    held: list[Held]  # one for each bunch
 
     @classmethod
     def of_samples(
@@ -115,7 +115,7 @@ class GroupJudge:
         spread: Array | None = None,
         rows: Array | None = None,
     ) -> GroupJudge:
-        """Of the features of all samples, and the bunch of each; whole bunches may be judged."""
+        """Of the features of all samples and the bunch of each; whole bunches may be scored."""
         rows = np.arange(len(features)) if rows is None else rows
         held = []
         for bunch in np.unique(bunches[rows]):
@@ -141,7 +141,7 @@ class GroupJudge:
         return float(np.mean([one.frame.spread_unit for one in self.held]))
 
     def left_out_scores(self, rho: float, b: float, rows: Array | None = None) -> Array:
-        """Scores (n, C) of every sample that is judged, without its bunch."""
+        """Scores (n, C) of every sample that is scored, by the frame without its bunch."""
         scores = np.empty((len(self.sizes.codes), len(self.sizes.counts)))
         for one in self.held:
             scores[one.rows] = one.frame.scores(one.features, rho, b)
@@ -149,7 +149,7 @@ class GroupJudge:
         return scores if rows is None else scores[rows]
 
     def left_out_stranger(self, n: float, rho: float, b: float) -> Array:
-        """The quadratic term (n,), without its bunch."""
+        """The quadratic term (n,) of these samples, by the frame without their bunch."""
         found = np.empty(len(self.sizes.codes))
         for one in self.held:
             found[one.rows] = one.frame.stranger_term(n, rho, b).of(one.features, 0.0)
@@ -158,19 +158,19 @@ class GroupJudge:
 
 @dataclass(frozen=True, eq=False)
 class PartsJudge:
-    """Judges of some samples each, whose factors know nothing of these."""
+    """Several judges, each of some samples that its map was not learned from."""
 
     sizes: ClassSizes
-    parts: list[tuple[Judge, Array]]  # and the rows that they judge
+    parts: list[tuple[Judge, Array]]  # each judge, and the rows that it scores
 
     @property
     def noise_unit(self) -> float:
-        """That of the first."""
+        """The unit of the first judge."""
         return self.parts[0][0].noise_unit
 
     @property
     def spread_unit(self) -> float:
-        """That of the first."""
+        """The unit of the first judge."""
         return self.parts[0][0].spread_unit
 
     def left_out_scores(self, rho: float, b: float, rows: Array | None = None) -> Array:
@@ -182,7 +182,7 @@ class PartsJudge:
         return scores if rows is None else scores[rows]
 
     def left_out_stranger(self, n: float, rho: float, b: float) -> Array:
-        """The quadratic term (n,)."""
+        """The quadratic term (n,); rho and b are in the units of the first judge."""
         found = np.empty(len(self.sizes.codes))
         for judge, own in self.parts:
             unit = judge.noise_unit / self.noise_unit
