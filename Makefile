@@ -149,7 +149,7 @@ lint: $(VENV)/stamps/lint types ## style, types, and who may import whom
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 
-types: $(VENV)/stamps/lint ## mypy, strict, on the mathematics
+types: $(VENV)/stamps/lint ## mypy, strict
 	$(BIN)/mypy
 
 format: $(VENV)/stamps/lint ## rewrite the files as the formatter wants them

@@ -97,8 +97,9 @@ class _Guard:
 
     def remove(self) -> None:
         """Let interrupts be handled as before, unless someone else handles them by now."""
+        before = self.before
         if signal.getsignal(signal.SIGINT) is self:
-            signal.signal(signal.SIGINT, self.before)
+            signal.signal(signal.SIGINT, before)
 
 
 _lock = RLock()  # an interrupt may come while the main thread has it

@@ -29,8 +29,9 @@ import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from io import BufferedReader
 from math import prod
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ LARGEST_HEADER = 64 * 2**20  # of a file with many numbers: room for a bank of 3
 HEADER_PER_NUMBERS = 32  # bytes of a larger header for each byte of numbers
 NESTING_LIMIT = 200_000  # lists and objects in a header; more would take seconds to read
 BYTES_PER_NESTING = 32  # of a larger header for each list or object; banks have 44
-DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+DTYPES: dict[str, np.dtype] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 MAY_BE_INFINITE = "objective_"  # a ratio whose denominator may vanish; no prediction reads it
 
 
@@ -146,7 +147,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         return _read(file, os.fstat(file.fileno()).st_size)
 
 
-def _read(file: BinaryIO, size: int) -> tuple[dict[str, object], dict[str, Array]]:
+def _read(file: BufferedReader, size: int) -> tuple[dict[str, object], dict[str, Array]]:
     table = _json(_header_bytes(file, size), "its table of arrays")
     header = _tenfold_header(table.pop("__metadata__", None))
     rows = _arrays(file, table, size - file.tell())
@@ -158,7 +159,7 @@ def _read(file: BinaryIO, size: int) -> tuple[dict[str, object], dict[str, Array
     return header, {name: array.astype(native[name], copy=False) for name, array in rows.items()}
 
 
-def _header_bytes(file: BinaryIO, size: int) -> bytes:
+def _header_bytes(file: BufferedReader, size: int) -> bytes:
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
     if size < 10 or start[8:] != b"{":
@@ -246,7 +247,7 @@ def _check_described(header: Mapping[str, object]) -> None:
         )
 
 
-def _arrays(file: BinaryIO, table: dict[str, Any], size: int) -> dict[str, Array]:
+def _arrays(file: BufferedReader, table: dict[str, Any], size: int) -> dict[str, Array]:
     """The arrays in the order of the file; they fill it without a gap or an overlap."""
     places = sorted(_place(name, entry) for name, entry in table.items())
     position = 0
@@ -299,7 +300,7 @@ def _checksum(header: Mapping[str, object], rows: Mapping[str, Array]) -> str:
 
 
 def _bytes(array: Array) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _check_finite(arrays: Mapping[str, Array]) -> None:

@@ -55,7 +55,7 @@ class Axes:
     def check(self, name: str, value: Any, sizes: dict[str, tuple[int, ...]]) -> None:
         """Refuse a value that does not fit what is known of sizes, and add those that it tells."""
         shape = np.shape(value)
-        wanted = ()
+        wanted: tuple[int, ...] = ()
         for axis in self.names:
             own = shape[len(wanted) :][:1] or (0,)
             wanted += (axis,) if isinstance(axis, int) else sizes.setdefault(axis, own)
@@ -278,9 +278,11 @@ class Unpacker:
         return np.asfortranarray(self._array(inside))
 
     def _labels(self, inside: object) -> Array:
-        if not 0 <= expect(int, inside) < len(self.labels):
+        place = expect(int, inside)
+        if not 0 <= place < len(self.labels):
             raise ValueError(f"its header speaks of labels {inside!r:.20} that are not there")
-        return self.labels[inside]
+        labels: Array = self.labels[place]
+        return labels
 
     def _moments(self, inside: object) -> ClassMoments:
         parts = self.table(inside)
@@ -290,9 +292,10 @@ class Unpacker:
                 "does not read; gather the moments again and save them"
             )
         needed = {field.name for field in fields(ClassMoments)}
-        if parts.keys() != needed or not all(isinstance(v, np.ndarray) for v in parts.values()):
+        arrays = {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
+        if parts.keys() != needed or arrays.keys() != needed:
             raise ValueError(f"its moments are not the arrays {', '.join(sorted(needed))}")
-        moments = ClassMoments(**parts)
+        moments = ClassMoments(**arrays)
         _check_rows(moments)
         _check_possible(moments)
         return moments

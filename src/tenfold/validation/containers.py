@@ -26,7 +26,7 @@ def unmasked(X: object) -> object:
     """X without a mask: with NaN where it was masked."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
-    return X.astype(X.dtype if X.dtype.kind == "f" else float).filled(np.nan)
+    return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else float), np.nan)
 
 
 def refuse_masked(X: object, name: str = "X") -> object:

@@ -120,14 +120,14 @@ class DaskSamples(Source):
         limits = [worker["memory_limit"] for worker in workers.values()]
         return min((limit for limit in limits if limit), default=inf) / (FAN_IN + 2)
 
-    def moments(self, y: object, weight: object, classes: Array) -> ClassMoments:
+    def moments(self, y: Array | None, weight: Array | None, classes: Array) -> ClassMoments:
         """Class moments, in one pass."""
         table = 8 * len(classes) * prod(self.shape[1:]) ** 2
         work = partial(ClassMoments.from_batch, classes=classes)
         wanted = min(SAMPLES_PER_TABLE * table, LARGEST_JOINED)
         return self._total(work, y, weight, max(BLOCK_BYTES, wanted))
 
-    def total(self, work: BlockWork[T], y: object, weight: object) -> T:
+    def total(self, work: BlockWork[T], y: Array | None, weight: Array | None) -> T:
         """What `work` gives for each block of samples, labels and weights, added up."""
         return self._total(work, y, weight, BLOCK_BYTES)
 
@@ -152,7 +152,9 @@ class DaskSamples(Source):
             work=dask.delayed(work, pure=False),
         )
 
-    def _total(self, work: BlockWork[T], y: object, weight: object, block_bytes: int) -> T:
+    def _total(
+        self, work: BlockWork[T], y: Array | None, weight: Array | None, block_bytes: int
+    ) -> T:
         X = self.array.rechunk({0: self._merged_chunks(block_bytes)})
         rows = [slice(*map(int, cut)) for cut in pairwise(np.cumsum([0, *X.chunks[0]]))]
         shared = dask.delayed(work, pure=False)  # sent once, not once per block
@@ -230,7 +232,7 @@ def work_on_block(
 @dask.delayed(pure=False)
 def add_up(parts: list[T]) -> T:
     """One node of the tree."""
-    return reduce(add, parts)  # type: ignore[arg-type]
+    return reduce(add, parts)
 
 
 @dask.delayed(pure=False)

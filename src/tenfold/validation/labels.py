@@ -36,24 +36,22 @@ def check_labels(estimator: object, X: object, y: object) -> Array:
             f"Expected 2D array, got scalar instead: X is {X!r:.80}; pass samples with at least 2 "
             "axes, samples first"
         )
-    given = y
-    if type(y) is not np.ndarray:
-        y = in_numpy(refuse_masked(y, name="y"), "y")
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
-    if isinstance(given, list | tuple) and y.dtype.kind == "U":
-        check_kinds(np.array(given, dtype=object))  # NumPy makes text of None, NaN and numbers
-    if y.dtype.kind in "fM" and not np.isfinite(y).all():
+    array = y if type(y) is np.ndarray else in_numpy(refuse_masked(y, name="y"), "y")
+    labels: Array = column_or_1d(array, warn=True)
+    check_consistent_length(X, labels)
+    if isinstance(y, list | tuple) and labels.dtype.kind == "U":
+        check_kinds(np.array(y, dtype=object))  # NumPy makes text of None, NaN and numbers
+    if labels.dtype.kind in "fM" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
-    if y.dtype == object:
-        check_kinds(y)
-        if _kind(y[0]) == "numbers":
+    if labels.dtype == object:
+        check_kinds(labels)
+        if _kind(labels[0]) == "numbers":
             raise ValueError(
                 "Unknown label type: y holds numbers as objects; expected an array of numbers or "
                 "of text; convert it, as with y.astype(int)"
             )
-    check_classification_targets(y)
-    return y
+    check_classification_targets(labels)
+    return labels
 
 
 def check_kinds(y: Array, name: str = "y") -> None:
@@ -111,9 +109,10 @@ def check_covariates(covariates: object, n: int) -> Array:
         )
     Z = np.asarray(Z[:, None] if Z.ndim == 1 else Z, dtype=float)
     if Z.ndim != 2 or len(Z) != n or not Z.shape[1]:
+        came = np.asarray(covariates).shape
         raise ValueError(
-            f"covariates have shape {np.shape(covariates)}, but there are {n} samples; expected "
-            f"({n},) or ({n}, q), one row per sample"
+            f"covariates have shape {came}, but there are {n} samples; expected ({n},) or "
+            f"({n}, q), one row per sample"
         )
     rows = np.flatnonzero(~np.isfinite(Z).all(axis=1))
     if len(rows):

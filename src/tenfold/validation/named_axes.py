@@ -29,7 +29,7 @@ class NamedSamples(NamedTuple):
 
 
 def named_samples(
-    X: Any, known: tuple[str, ...] | None, known_labels: Sequence[object] | None
+    X: Any, known: tuple[str, ...] | None, known_labels: Sequence[Array | None] | None
 ) -> NamedSamples | None:
     """Samples with names, in the order of a fitted model; None for samples without names.
 
@@ -53,7 +53,7 @@ def named_samples(
         names = tuple(map(str, X.dims[1:]))
         return NamedSamples(X.data, names, [_labels(X, name) for name in X.dims[1:]])
     columns = getattr(X, "columns", None)
-    if hasattr(columns, "nlevels") and columns.nlevels > 1:
+    if getattr(columns, "nlevels", 1) > 1:
         return _from_columns(X, columns, known, known_labels)
     return None
 
@@ -73,7 +73,7 @@ def _refuse_several_arrays(X: Any) -> None:
         )
 
 
-def _in_order(X: Any, names: tuple[str, ...], labels: Sequence[object]) -> Any:
+def _in_order(X: Any, names: tuple[str, ...], labels: Sequence[Array | None]) -> Any:
     """A DataArray with its sample axis first and its modes as the model has them."""
     others = [dim for dim in X.dims if str(dim) not in names]
     absent = [name for name in names if name not in X.dims]
@@ -99,11 +99,16 @@ def _in_order(X: Any, names: tuple[str, ...], labels: Sequence[object]) -> Any:
 
 
 def _from_columns(
-    X: Any, columns: Any, known: tuple[str, ...] | None, known_labels: Sequence[object] | None
+    X: Any,
+    columns: Any,
+    known: tuple[str, ...] | None,
+    known_labels: Sequence[Array | None] | None,
 ) -> NamedSamples:
     """A table whose columns are all pairs (triples, ...) of the entries of its levels."""
     found = [list(dict.fromkeys(columns.get_level_values(k))) for k in range(columns.nlevels)]
-    levels = found if known_labels is None else [list(level) for level in known_labels]
+    levels = found
+    if known_labels is not None:
+        levels = [[] if level is None else list(level) for level in known_labels]
     shape = tuple(map(len, levels))
     wanted = list(product(*levels))
     positions = {pair: i for i, pair in enumerate(columns)}

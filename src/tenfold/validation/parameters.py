@@ -112,8 +112,7 @@ def check_ranks(ranks: object, shape: Sequence[int]) -> tuple[tuple[int, ...], d
     asked = ranks.tolist() if hasattr(ranks, "tolist") else ranks
     if isinstance(asked, Real) and not isinstance(asked, bool):
         asked = (asked,) * len(shape)
-    is_sequence = isinstance(asked, Sequence) and not isinstance(asked, str)
-    if not is_sequence or len(asked) != len(shape):
+    if not isinstance(asked, Sequence) or isinstance(asked, str) or len(asked) != len(shape):
         raise ParameterError(
             f"ranks is {ranks!r}; expected an int, or one int for each of the {len(shape)} mode(s) "
             f"of sizes {tuple(shape)} that the samples have; pass one rank per mode, or one int "
@@ -125,9 +124,9 @@ def check_ranks(ranks: object, shape: Sequence[int]) -> tuple[tuple[int, ...], d
     found = []
     shares = {}
     for mode, (rank, size) in enumerate(zip(asked, shape, strict=True)):
-        if isinstance(rank, Integral) and not isinstance(rank, bool) and 1 <= rank <= size:
+        if isinstance(rank, Integral) and not isinstance(rank, bool) and 1 <= int(rank) <= size:
             found.append(int(rank))
-        elif isinstance(rank, Real) and not isinstance(rank, Integral) and 0 < rank <= 1:
+        elif isinstance(rank, Real) and not isinstance(rank, Integral) and 0 < float(rank) <= 1:
             found.append(int(size))
             shares[mode] = float(rank)
         else:
@@ -147,7 +146,7 @@ def check_ridge(ridge: object, auto: float | None = None) -> tuple[float, bool]:
     if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
         value = ridge[1]
         absolute = True
-    if not isinstance(value, Real) or not 0 <= value < np.inf:
+    if not isinstance(value, Real) or value < 0 or not value < np.inf:
         raise ParameterError(
             f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
             "('absolute', number) for the paper's lambda",
@@ -198,7 +197,8 @@ class Number(NamedTuple):
         """Whether a value is one of them; True and False are none."""
         if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
             return False
-        return bool(-np.inf < value < np.inf and self.least <= value <= self.most)
+        is_finite = value < np.inf and not value <= -np.inf  # NaN is below nothing
+        return bool(is_finite and not value < self.least and value <= self.most)
 
     def __repr__(self) -> str:
         what = "an integer" if self.whole else "a number"

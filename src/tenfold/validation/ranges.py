@@ -40,7 +40,7 @@ def range_of(X: Array | Source, known: Array | None = None) -> tuple[Array | Ran
     """
     if isinstance(X, Source) and not isinstance(X, ArraySamples):
         seen = Range() if known is None else Range(*known.tolist())
-        return seen, replace(X, seen=seen)
+        return seen, replace(X, seen=seen)  # type: ignore[type-var]  # a dataclass, as all are
     low, high = X.range() if isinstance(X, ArraySamples) else (float(X.min()), float(X.max()))
     if known is not None:
         low = min(low, known[0])

@@ -221,7 +221,10 @@ def _is_ready(estimator: Fitted, X: Array) -> bool:
 
 
 def _from_container(
-    estimator: Takes, X: object, names: tuple[str, ...] | None, labels: Sequence[object] | None
+    estimator: Takes,
+    X: object,
+    names: tuple[str, ...] | None,
+    labels: Sequence[Array | None] | None,
 ) -> tuple[object, NamedSamples | None]:
     """Samples that are not simply a NumPy array: a source, or what can become an array; names."""
     X = follow_array(X)
@@ -232,7 +235,7 @@ def _from_container(
     if source is None:
         return X, named
     if estimator.takes_gaps and not isinstance(source, ArraySamples):
-        source = replace(source, gaps=True)
+        source = replace(source, gaps=True)  # type: ignore[type-var]  # a dataclass, as all are
     return source, named
 
 
@@ -304,15 +307,15 @@ def _asked_shape(asked: SampleShape) -> tuple[int, ...]:
     """The parameter `sample_shape` as a tuple."""
     shape: object = asked.tolist() if isinstance(asked, np.ndarray) else asked
     shape = (shape,) if isinstance(shape, Integral) else shape
-    is_sequence = isinstance(shape, Sequence) and len(shape) > 0
-    if not is_sequence or not all(isinstance(size, Integral) and size > 0 for size in shape):
+    sizes = list(shape) if isinstance(shape, Sequence) else []
+    if not sizes or not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
         raise ParameterError(
             f"sample_shape is {asked!r}; expected positive integers, one per mode, such as "
             "(40, 30)",
             "sample_shape",
             asked,
         )
-    return tuple(int(size) for size in shape)
+    return tuple(int(size) for size in sizes)
 
 
 def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bool) -> str:
