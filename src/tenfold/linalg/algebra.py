@@ -319,28 +319,46 @@ def pack_projectors(W: Array) -> Array:
     return np.take(P, flat, axis=1) * weights
 
 
-def contract_first(table: Array, projectors: Array, mode: int) -> Array:
-    """A table (L_1, ..., L_K) contracted along one mode with projectors (M, L_k): (M, others)."""
-    before, after = table.shape[:mode], table.shape[mode + 1 :]
-    if not before:
-        left = projectors @ table.reshape(len(table), -1)
-    elif not after:
-        left = projectors @ table.reshape(-1, table.shape[mode]).T
-    else:
-        left = projectors @ table.reshape(prod(before), table.shape[mode], -1)
-        left = left.swapaxes(0, 1)
-    return left.reshape(-1, *before, *after)
+def contract_table(
+    table: Array, packed: dict[int, Array], first: int, left: Array | None = None
+) -> tuple[Array, Array]:
+    """A packed table contracted with the projectors of M models along all modes but one.
 
+    Parameters
+    ----------
+    table : ndarray of shape (L_1, ..., L_K)
+        A packed table.
+    packed : dict of mode to ndarray of shape (M, L_q)
+        Packed projectors of all modes but k.
+    first : int
+        The mode that is contracted first, which takes nearly all the time.
+    left : ndarray or None
+        What that left before, if it is known.
 
-def contract_others(left: Array, packed: dict[int, Array], first: int) -> Array:
-    """What `contract_first` left, contracted with all other packed projectors: (M, L_k)."""
-    axes = [q for q in range(left.ndim) if q != first]
+    Returns
+    -------
+    tuple of two ndarrays of shape (M, all modes but the first...) and (M, L_k)
+        What the first contraction leaves, and what all of them leave.
+    """
+    if left is None:
+        before = table.shape[:first]
+        after = table.shape[first + 1 :]
+        if not before:
+            left = packed[first] @ table.reshape(len(table), -1)
+        elif not after:
+            left = packed[first] @ table.reshape(-1, table.shape[first]).T
+        else:
+            left = packed[first] @ table.reshape(prod(before), table.shape[first], -1)
+            left = left.swapaxes(0, 1)
+        left = left.reshape(-1, *before, *after)
+    rest = left
+    axes = [q for q in range(table.ndim) if q != first]
     for q, P in packed.items():
         if q != first:
-            columns = P.reshape(len(P), *[1] * (left.ndim - 3), -1, 1)
-            left = (np.moveaxis(left, axes.index(q) + 1, -1) @ columns)[..., 0]
+            columns = P.reshape(len(P), *[1] * (rest.ndim - 3), -1, 1)
+            rest = (np.moveaxis(rest, axes.index(q) + 1, -1) @ columns)[..., 0]
             axes.remove(q)
-    return left
+    return left, rest
 
 
 def unpack(packed: Array, size: int) -> Array:

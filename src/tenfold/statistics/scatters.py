@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tenfold.linalg.algebra import (
-    contract_first,
-    contract_others,
+    contract_table,
     is_identity,
     mode_first,
     mode_scatters,
@@ -278,13 +277,12 @@ class TableTerm(Term):
                 own = {q: projectors[chosen] for q, projectors in packed.items()}
                 place = (self, int(chosen[0]), largest)
                 known = products.get(place)
+                left = None
                 if known is not None and np.array_equal(known[0], own[largest]):
                     left = known[1]
-                else:
-                    left = contract_first(self.tables[group], own[largest], largest)
+                left, result[chosen] = contract_table(self.tables[group], own, largest, left)
                 if keeps:
                     products[place] = (own[largest], left)
-                result[chosen] = contract_others(left, own, largest)
         return unpack(result, size)
 
 
