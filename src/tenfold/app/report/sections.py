@@ -226,7 +226,7 @@ def _hardest_of_all(subject: Subject) -> list[Block]:
         ahead = "ahead" if own[i] >= other[i] else "behind"
         lead = f"{ahead} by {short(abs(own[i] - other[i]), 2)}"
         if by_odds:
-            lead = f"{100 * np.exp(own[i]):.0f} % against {100 * np.exp(other[i]):.0f} %"
+            lead = f"{100 * np.exp(own[i]):.0f}\u00a0% against {100 * np.exp(other[i]):.0f}\u00a0%"
         close = not by_odds or np.exp(other[i]) > 0.1  # a serious candidate
         right = "right, but close" if close else "right"
         taken = f"taken for {decisions[i]}" if wrong[i] else right
