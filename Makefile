@@ -29,7 +29,7 @@ ORDINARY := -m "not realdata and not long and not slow and not browser and not b
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help setup setup-docs setup-neural demo test test-kernels test-long test-realdata test-slow test-cluster test-browser test-oldest test-newest test-torch test-dist \
-	lint types format docs test-docs tables fuzz mutants soak kills bench recordings answers kinds big dist constraints clean
+	lint types format docs test-docs tables fuzz mutants soak kills bench must-show in-turn recordings answers kinds big dist constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -222,13 +222,19 @@ $(BENCH)/stamp: $(WANTED) benchmarks/requirements.txt
 	@echo "Making $(BENCH)"
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt \
-		-e ".[plot,data]" tensorly
+		-e ".[plot,data,cli]" tensorly
 	@$(BENCH)/bin/python -m pip install -qq --disable-pip-version-check --no-deps \
 		-r benchmarks/requirements.txt
 	@touch $@
 
-bench: $(BENCH)/stamp ## tenfold beside its peers, 45 minutes; ARGS=--quick takes two
+bench: $(BENCH)/stamp ## tenfold beside its peers, 25 minutes; ARGS=--quick takes two
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
+
+must-show: $(BENCH)/stamp ## promised figures: asked, measured, reached; a quarter of an hour
+	$(BENCH)/bin/python benchmarks/must_show.py $(ARGS)
+
+in-turn: $(BENCH)/stamp ## own rows of the bench for this tree and another; ARGS=../before
+	$(BENCH)/bin/python benchmarks/in_turn.py $(ARGS)
 
 answers: $(VENV)/stamps/test ## how good the answers are, beside scikit-learn; rewrites its tables, 20 minutes
 	$(BIN)/python benchmarks/answers.py $${TENFOLD_DATA:-../shared/data} --write $(ARGS)

@@ -107,10 +107,15 @@ def tenfold_mpca(given: Given) -> Answer:
     return subspaces(MPCA(given["ranks"], max_iter=ROUNDS, tol=0.0).fit(given["X"]).projections_)
 
 
-def tenfold_grid(given: Given, grid: list[tuple[int, ...]], shown: list[int]) -> Answer:
+def tenfold_grid(
+    given: Given,
+    grid: list[tuple[int, ...]],
+    shown: list[int],
+    settings: dict[str, Any] = LITERALLY,
+) -> Answer:
     """A bank of all classes at every pair of ranks, as a search solves them: one stack."""
     X, y = given["X"], given["y"]
-    banks = [ClassSpecificClassifier(MCSDA(ranks, **LITERALLY)) for ranks in grid]
+    banks = [ClassSpecificClassifier(MCSDA(ranks, **settings)) for ranks in grid]
     described, X, y, weight = check_first_batch(banks[0], X, y, None)
     classes = np.unique(y)
     shape = X.shape[1:]

@@ -52,7 +52,7 @@ BANK = {
 }
 ALL_MPCA = MPCA | {"hottbox": mpca_by(peers.hottbox_hooi)}
 FLAT = {"shape": (16, 12), "ranks": (4, 4), "rank": 16}
-COUNTS = [1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]
+COUNTS = [1000, 10_000, 100_000, 300_000]
 
 SWEEPS = {
     "samples": Sweep(
@@ -65,7 +65,7 @@ SWEEPS = {
         "MPCA of 500 square images → 4×4, 20 rounds",
         "numbers in a sample",
         Job("", who.planted, ALL_MPCA, limits=("X^T X alone",)),
-        {s * s: {"n": 500, "shape": (s, s), "ranks": (4, 4)} for s in (8, 12, 16, 24, 32, 48, 64)},
+        {s * s: {"n": 500, "shape": (s, s), "ranks": (4, 4)} for s in (8, 16, 32, 48, 64)},
     ),
     "pca": Sweep(
         "PCA of vectors of 192 → 16",
@@ -103,7 +103,7 @@ SWEEPS = {
         "MCSDA for every class, 1280 samples of 24×20 → 2×2, 20 rounds",
         "classes",
         Job("", bank, BANK),
-        {c: {"n_classes": c, "n_ranks": 1} for c in (2, 4, 8, 16, 32, 64)},
+        {c: {"n_classes": c, "n_ranks": 1} for c in (4, 16, 64)},
     ),
     "vector-classes": Sweep(
         "CSDA for every class, 800 samples of 50×40",
@@ -120,17 +120,14 @@ SWEEPS = {
         ),
         {
             c: {"n": 800, "shape": (50, 40), "ranks": (16, 14), "n_classes": c}
-            for c in (40, 80, 160, 400)
+            for c in (40, 160, 400)
         },
     ),
     "many-classes": Sweep(
         "ProbabilisticLDA, 3 samples of 10×10 per class",
         "classes",
         Job("", who.few_of_many, {"tenfold": who.tenfold_classifier}),
-        {
-            c: {"n_classes": c, "per_class": 3, "shape": (10, 10)}
-            for c in (125, 250, 500, 1000, 2000)
-        },
+        {c: {"n_classes": c, "per_class": 3, "shape": (10, 10)} for c in (125, 250, 500, 1000)},
     ),
     "bank-of-many": Sweep(
         "CSDA for every class, 4 samples of 200 numbers per class",
@@ -142,7 +139,7 @@ SWEEPS = {
         "MCSDA at many pairs of ranks, 1280 samples of 24×20, 2 classes, 20 rounds",
         "pairs of ranks",
         Job("", bank, BANK),
-        {r: {"n_classes": 2, "n_ranks": r} for r in (1, 4, 16, 64, 256)},
+        {r: {"n_classes": 2, "n_ranks": r} for r in (1, 16, 64)},
     ),
     "scoring": Sweep(
         "Scoring samples of 40×30 against 40 subspaces of 7×7",
@@ -158,7 +155,7 @@ SWEEPS = {
             tolerance=1e-9,
             limits=("one read",),
         ),
-        {n: {"n": n} for n in (1, 10, 100, 1000, 10_000, 100_000)},
+        {n: {"n": n} for n in (1, 100, 10_000, 30_000)},
     ),
 }
 JOBS = {name: sweep.job for name, sweep in SWEEPS.items()}

@@ -38,7 +38,8 @@ All programs get the same data, the same {rounds} rounds and the same number of 
 process of its own. A time is shown only if the results agree: projectors onto the subspaces
 that were found differ by no more than {tolerance:g} (Frobenius norm), or scores differ by no
 more than a part in 10⁹. For the order book, whose levels are nearly collinear, the projectors may
-differ by 1e-3, and do by 1e-5. Times are medians of five runs.
+differ by 1e-3, and do by 1e-5. Times are medians of five runs. Peers that take more than five
+seconds run with one thread only. The load of the machine before the run was {load}.
 
 *literal* is Algorithm 1 written down in NumPy as the paper's definitions read
 (`benchmarks/literal.py`): every mode of every round projects and sums all samples. *literal, tuned*
@@ -92,7 +93,9 @@ def write_page(results: dict[str, Any]) -> None:
     given = results["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in given["versions"].items())
     text = [
-        INTRODUCTION.format(**given | {"versions": versions}, rounds=20, tolerance=1e-6),
+        INTRODUCTION.format(
+            **{"load": "not measured"} | given | {"versions": versions}, rounds=20, tolerance=1e-6
+        ),
         *([f"**{results['note']}**\n"] if results.get("note") else []),
         "## Jobs\n",
         *table(results["jobs"]),

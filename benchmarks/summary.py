@@ -17,11 +17,11 @@ SPACE = "\N{NO-BREAK SPACE}"
 Row = dict[str, Any]
 
 TITLES = {
-    "mcsda": "`MCSDA`, one fit: 20 000 samples of 144×10 → 60×8",
+    "mcsda": "`MCSDA`, one fit: 10 000 samples of 144×10 → 60×8",
     "mpca-5000": "`MPCA`, one fit: 5000 samples of 40×30 → 7×7",
     "faces": "`MCSDA` for 40 persons at 19 ranks: 200 faces of 40×30",
-    "order-book": "`MCSDA` for 3 classes at 96 ranks: 39 467 order books of 144×10",
-    "scoring": "100 000 samples of 40×30 against 40 subspaces",
+    "order-book": "`MCSDA` for 3 classes at 16 ranks: 39 467 order books of 144×10",
+    "scoring": "30 000 samples of 40×30 against 40 subspaces",
 }
 
 
@@ -34,7 +34,7 @@ def summary(results: dict[str, Any]) -> str:
         "| one thread, 20 rounds each | tenfold | fastest other | factor |",
         "|---|--:|--:|--:|",
     ]
-    for job, title in TITLES.items():
+    for job, title in results["titles"].items():
         own, other = fastest(results["jobs"], job, 1)
         peer = f"{other['contestant']} {seconds(median(other['wall']))}"
         cells = [title, seconds(median(own["wall"])), peer, ratio(results["jobs"], job, 1)]
