@@ -119,8 +119,10 @@ def tenfold_grid(
     described, X, y, weight = check_first_batch(banks[0], X, y, None)
     classes = np.unique(y)
     shape = X.shape[1:]
-    ranks = np.concatenate([bank._model_ranks(shape, classes) for bank in banks], axis=1)
-    rounds = max(bank._recipe().expected_rounds(len(shape)) for bank in banks)
+    members = [bank._members(classes) for bank in banks]
+    asked = [[one._asked_ranks(shape, classes)[0] for one in each] for each in members]
+    ranks = np.array(asked).swapaxes(0, 1)
+    rounds = max(each[0]._recipe().expected_rounds(len(shape)) for each in members)
     statistics = statistics_of(X, y, weight, classes, ranks, rounds)
     models = []
     for banks_together in solved_together(banks, statistics, described):

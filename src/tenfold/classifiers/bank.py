@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from tenfold.linalg.arrays import Array
 from tenfold.methods.base import Learner, Shape
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector, spreads_of
 from tenfold.methods.csda import CSDA
-from tenfold.optimization.alternation import Recipe, Solution
-from tenfold.optimization.criteria import Problem
+from tenfold.optimization.alternation import Solution
 from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.statistics.moments import ClassMoments
 from tenfold.validation.parameter_types import SampleShape
-from tenfold.validation.samples import InputInfo
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +52,7 @@ class BankLearner(Learner):
         """The `sample_shape` of the projector."""
         return self._method.sample_shape
 
-    @property
-    def _flattens(self) -> bool:  # type: ignore[override]
-        """Whether the projector treats samples as vectors."""
-        return bool(self._method._flattens)
-
-    @property
-    def _streams(self) -> bool:  # type: ignore[override]
-        """Whether the projector can learn from moments."""
-        return bool(self._method._streams)
-
-    def _map_samples(
-        self, input_info: InputInfo, X: Any, weight: Array | None
-    ) -> tuple[InputInfo, Any]:
-        """As the projector does it, once for all classes."""
-        return self._method._map_samples(input_info, X, weight)
-
-    def of_classes(self, classes: Array) -> list[ClassSpecificProjector]:
+    def _members(self, classes: Array) -> list[ClassSpecificProjector]:
         """The projector of each class, not fitted."""
         bare = clone(self._method)
         members = [copy(bare) for _ in classes]  # a clone costs as much as solving a model
@@ -80,34 +60,16 @@ class BankLearner(Learner):
             member.positive = label
         return members
 
-    def _model_ranks(self, shape: Shape, classes: Array) -> Array:
-        """Those of the projectors of all classes."""
-        each = [member._model_ranks(shape, classes) for member in self.of_classes(classes)]
-        return np.concatenate(each)
-
-    def _problem(self, statistics: ClassStatistics) -> Problem:
-        """The problems of the projectors of all classes, as one stack."""
-        members = self.of_classes(statistics.classes)
-        return Problem.stacked([member._problem(statistics) for member in members])
-
-    def _recipe(self) -> Recipe:
-        """How the problem of every projector is solved."""
-        return self._method._recipe()
-
     def _model(
         self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> Bank:
         """What was learned of samples of this shape, from these solutions of a stack."""
-        members = self.of_classes(statistics.classes)
+        members = self._members(statistics.classes)
         found = self._method._models(members, statistics, solution, numbers, shape)
         if found[0].contrasts.size:
             return Bank(found, {})
         own, others = spreads_of(self._method, found, statistics, solution, numbers)
         return Bank(found, {"spreads_": own, "other_spreads_": others})
-
-    def _warn_unless_converged(self, solution: Solution) -> None:
-        """Warn of models that still moved in the last round."""
-        self._method._warn_unless_converged(solution)
 
     def _warn_of(self, model: Bank) -> None:
         """Warn of fewer directions than were asked for."""

@@ -202,7 +202,7 @@ class ClassSpecificClassifier(AccuracyScore, ClassifierMixin, BankLearner):
             of_member = {name: value for name, value in input_info.items() if name != "range_"}
             more["projectors_"] = [
                 member._set_fitted(of_member, own)
-                for member, own in zip(self.of_classes(one.classes), model.members, strict=True)
+                for member, own in zip(self._members(one.classes), model.members, strict=True)
             ]
         super()._set_fitted(check.of_samples(input_info), None, moments, **more)
         if model is not None:

@@ -99,7 +99,7 @@ def fold_models(
         parts = Parts.of_folds(ways, plan.codes)
         if samples is None:
             input_info, seen = model._map_samples(input_info, X, weight)
-            ranks = model._model_ranks(seen.shape[1:], classes)
+            ranks = np.array([[model._asked_ranks(seen.shape[1:], classes)[0]]])
             rounds = model._recipe().expected_rounds(seen.ndim - 1)
             memory = parameters.memory_budget()
             found = PartStatistics.of(seen, y, weight, classes, parts, ranks, rounds, memory)

@@ -11,7 +11,7 @@ derives a value with more fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from math import ceil, prod, sqrt
@@ -180,14 +180,12 @@ class Savable:
 class Learner(Savable, BaseEstimator):
     """Base of everything that is learned from class statistics.
 
-    A subclass says which problem its parameters describe (`_problem`), how it is solved
-    (`_recipe`) and which value is made of the solution (`_model`). The fields of that value are
-    the learned attributes, with an underscore at the end; a model file holds these and no others.
+    A subclass says which projectors are solved (`_members`) and which value is made of the
+    solutions (`_model`). The fields of that value are the learned attributes, with an underscore
+    at the end; a model file holds these and no others.
     """
 
     _needs_labels = True
-    _flattens = False  # whether samples are treated as vectors
-    _streams = True  # whether moments of parts of the samples can be added
     _has_patterns = False  # whether what is projected is the sample itself, and worth a pattern
 
     classes_: Labels
@@ -199,16 +197,8 @@ class Learner(Savable, BaseEstimator):
         """Validate parameters: those that are declared, and what they must be together."""
         parameters.check_declared(self)
 
-    def _model_ranks(self, shape: Shape, classes: Array) -> Array:
-        """Ranks (P, M, K) of its M models for each of P classes; statistics are chosen by them."""
-        raise NotImplementedError
-
-    def _problem(self, statistics: ClassStatistics) -> Problem:
-        """The problem that the parameters describe."""
-        raise NotImplementedError
-
-    def _recipe(self) -> Recipe:
-        """How it is solved."""
+    def _members(self, classes: Array) -> Sequence[TensorProjector]:
+        """The projectors that are solved as one stack: this one, or of a bank one per class."""
         raise NotImplementedError
 
     def _model(
@@ -217,18 +207,8 @@ class Learner(Savable, BaseEstimator):
         """What was learned of samples of this shape, from some solutions of a stack."""
         raise NotImplementedError
 
-    def _warn_unless_converged(self, solution: Solution) -> None:
-        """Warn of models that still moved in the last round."""
-        raise NotImplementedError
-
     def _warn_of(self, model: Any) -> None:
         """Warn of what was guessed for a model, and of directions that it lacks."""
-
-    def _map_samples(
-        self, input_info: InputInfo, X: Samples, weight: Array | None
-    ) -> tuple[InputInfo, Samples]:
-        """What is known of the samples, and the batch as seen: a kernel learns its map here."""
-        return input_info, X.reshape(len(X), -1) if self._flattens else X
 
     def _is_learnable(self, moments: ClassMoments) -> bool:
         """Whether the moments hold samples of all the classes that it needs."""
@@ -257,17 +237,19 @@ class Learner(Savable, BaseEstimator):
         self._check_parameters()
         info, samples, labels, weight = check.check_first_batch(self, X, y, sample_weight)
         classes = present_labels(labels, weight)
-        info, samples = self._map_samples(info, samples, weight)
+        members = self._members(classes)
+        method = members[0]
+        info, samples = method._map_samples(info, samples, weight)
         shape = samples.shape[1:]
-        ranks = self._model_ranks(shape, classes)
-        rounds = self._recipe().expected_rounds(len(shape))
+        ranks = np.array([[member._asked_ranks(shape, classes)[0]] for member in members])
+        rounds = method._recipe().expected_rounds(len(shape))
         memory = parameters.memory_budget()
         rows = len(samples) if len(shape) == 1 else prod(samples.shape)
         with one_thread(rows <= MEDIUM):  # few vectors
             statistics = statistics_of(samples, labels, weight, classes, ranks, rounds, memory)
         model = self._learn(statistics, info["sample_shape_"])
         small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
-        if not (self._streams and small and tables_fit(shape, len(classes), memory)):
+        if not (method._streams and small and tables_fit(shape, len(classes), memory)):
             return self._set_fitted(info, model)
         if isinstance(statistics, MomentStatistics):
             return self._set_fitted(info, model, statistics.moments)
@@ -328,7 +310,7 @@ class Learner(Savable, BaseEstimator):
         else:
             so_far = check.check_kept_moments(self)
             parameters.check_tables_fit(size, len(known))
-        info, samples = self._map_samples(info, samples, weight)
+        info, samples = self._members(known)[0]._map_samples(info, samples, weight)
         moments = moments_of(samples, labels, weight, known)
         if not first:
             moments = self._added(so_far, factor, moments)
@@ -353,7 +335,7 @@ class Learner(Savable, BaseEstimator):
         """
         self._check_parameters()
         input_info, moments = check.check_moments(self, moments)
-        if self._flattens:
+        if self._members(moments.classes)[0]._flattens:
             moments = replace(moments, means=moments.means.reshape(len(moments.means), -1))
         model = self._learn(MomentStatistics.of(moments), input_info["sample_shape_"])
         return self._set_fitted(input_info, model, moments)
@@ -362,12 +344,14 @@ class Learner(Savable, BaseEstimator):
 
     def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
         """What is learned of samples of this shape; the estimator itself stays as it is."""
-        problem = self._problem(statistics)  # the pair of scatters, eqs 17 and 18
+        members = self._members(statistics.classes)
+        pairs = [member._problem(statistics) for member in members]  # of scatters, eqs 17 and 18
+        problem = Problem.stacked(pairs)
         small = isinstance(statistics, MomentStatistics) or len(problem) > 1
         with threads_for(problem.shape, small, len(problem)) as threads:
-            solution = solve(problem, self._recipe(), threads)  # Algorithm 1
+            solution = solve(problem, members[0]._recipe(), threads)  # Algorithm 1
         model = self._model(statistics, solution, np.arange(len(problem)), shape)
-        self._warn_unless_converged(solution)
+        members[0]._warn_unless_converged(solution)
         self._warn_of(model)
         if not self._has_patterns:
             return model
@@ -411,10 +395,13 @@ class FixedParameters:
 class TensorProjector(FixedParameters, TransformerMixin, Learner):
     """Base of all methods: one projection matrix per mode.
 
-    A method says in `_problem` which scatters it maximises and minimises; everything else is here.
+    A method says in `_problem` which scatters it maximises and minimises; everything else is here,
+    such as how that is solved (`_recipe`).
     Parameters that a method does not have are those of `FixedParameters`.
     """
 
+    _flattens = False  # whether samples are treated as vectors
+    _streams = True  # whether moments of parts of the samples can be added
     _alternates = True  # whether a mode waits for the solutions of the others
     _has_patterns = True
     _auto_ridge: ClassVar[float | None] = None  # what ridge="auto" stands for before any choice
@@ -444,6 +431,16 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     patterns_: list[Array] = field(init=False)
 
     # -- what a method may say -------------------------------------------------------------------
+
+    def _problem(self, statistics: ClassStatistics) -> Problem:
+        """The problem that the parameters describe."""
+        raise NotImplementedError
+
+    def _map_samples(
+        self, input_info: InputInfo, X: Samples, weight: Array | None
+    ) -> tuple[InputInfo, Samples]:
+        """What is known of the samples, and the batch as seen: a kernel learns its map here."""
+        return input_info, X.reshape(len(X), -1) if self._flattens else X
 
     def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
         """The square root of each size, rounded up; modes of up to three entries stay whole."""
@@ -483,9 +480,9 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         parameters.check_declared(self)
         parameters.check_ridge(self.ridge, self._auto_ridge)
 
-    def _model_ranks(self, shape: Shape, classes: Array) -> Array:
-        """Those of one model."""
-        return np.array(self._asked_ranks(shape, classes)[0])[None, None]
+    def _members(self, classes: Array) -> Sequence[TensorProjector]:
+        """The projector itself."""
+        return [self]
 
     def _asked_ranks(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
         """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""

@@ -625,12 +625,16 @@ def solved_together(
     """Every candidate fitted on the same statistics: one list after another, of bounded size."""
     if learners[0]._needs_labels:
         check_classes(statistics.classes, learners[0])
-    recipe = learners[0]._recipe()
-    per_candidate = len(learners[0]._problem(statistics)) * max(statistics.shape) ** 2
+    first_members = learners[0]._members(statistics.classes)
+    recipe = first_members[0]._recipe()
+    per_candidate = len(first_members) * max(statistics.shape) ** 2
     n_together = max(1, STACK_NUMBERS // per_candidate)
     for begin in range(0, len(learners), n_together):
         chosen = learners[begin : begin + n_together]
-        problems = [learner._problem(statistics) for learner in chosen]
+        problems = []
+        for learner in chosen:
+            members = learner._members(statistics.classes)
+            problems.append(Problem.stacked([one._problem(statistics) for one in members]))
         stack = Problem.stacked(problems)
         with threads_for(stack.shape, len(stack) > 1, len(stack)) as threads:
             solution = solve(stack, recipe, threads)
@@ -656,10 +660,12 @@ def shared_statistics(
     X, weight = samples.checked, samples.weight
     y = samples.labels if first._needs_labels else None
     classes = present_labels(y, weight)
-    input_info, seen = first._map_samples(input_info, X, weight)
+    members = [learner._members(classes) for learner in learners]
+    input_info, seen = members[0][0]._map_samples(input_info, X, weight)
     shape = seen.shape[1:]
-    ranks = np.concatenate([one._model_ranks(shape, classes) for one in learners], axis=1)
-    rounds = max(one._recipe().expected_rounds(len(shape)) for one in learners)
+    asked = [[one._asked_ranks(shape, classes)[0] for one in each] for each in members]
+    ranks = np.array(asked).swapaxes(0, 1)  # (P, M, K): of every class, those of M candidates
+    rounds = max(each[0]._recipe().expected_rounds(len(shape)) for each in members)
     rows = [train for train, _ in splits]
     rows.append(np.arange(len(seen)))
     parts = Parts.of_rows(rows, codes_of(seen, y, classes))
