@@ -280,6 +280,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         model.views = views_for(batch.shape[1:])
         classes = present_labels(labels, weight)
         positive = self.positive_among(classes)
+        if len(classes) == 2:  # then its views are chosen as those of a `ProbabilisticLDA()`
+            model.priors = None
         n_groups = CLASS_GROUPS
         if isinstance(self.cv, Integral):
             n_folds, units = self._folds(labels, groups)
@@ -583,7 +585,8 @@ def ratio_scores(X: Array, model: ProbabilisticLDA, positive: int) -> Array:
     With two classes, than of the other one.
     """
     if len(model.classes_) == 2:
-        odds = to_numpy(model.decision_function(X))
+        log_priors = model.log_priors()
+        odds: Array = to_numpy(model.decision_function(X)) - (log_priors[1] - log_priors[0])
         return odds if positive == 1 else -odds
     return against_everyone(to_numpy(model.log_likelihood_ratio(X)), positive)
 
