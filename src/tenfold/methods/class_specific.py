@@ -9,7 +9,6 @@ from math import prod
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from sklearn.metrics import average_precision_score
 
 from tenfold.linalg.algebra import project
 from tenfold.linalg.arrays import Array, to_numpy
@@ -336,6 +335,8 @@ class ClassSpecificProjector(TensorProjector):
                 "score; average precision needs at least one"
             )
         weight = in_numpy(sample_weight, "sample_weight")
+        from sklearn.metrics import average_precision_score  # a tenth of a second to import
+
         return float(average_precision_score(is_positive, scores, sample_weight=weight))
 
     @property

@@ -28,6 +28,7 @@ from tenfold.validation.samples import InputInfo
 
 MOST_EXACT = 2000  # samples; their basis takes a second or two
 MANY_LANDMARKS = 1000
+COORDINATE_BYTES = 2**22  # of a block of samples with its kernel, of which a kernel makes copies
 KERNEL_TABLES = 17  # of n x n, that a model of the kernel of n samples takes while it is solved
 SHIFTED = ("rbf", "laplacian")  # know differences only: an offset of all samples costs no digits
 
@@ -187,11 +188,14 @@ class KernelCSDA(ClassSpecificProjector):
             rows = np.sort(rows[drawn[:n_landmarks]])
         points = _vectors(X[rows])
         gamma = self._gamma(points, None if weight is None else weight[rows])
-        K = self._kernel(gamma)(points, points)
-        basis = KernelBasis.of(K)
+        basis = KernelBasis.of(self._kernel(gamma)(points, points))
         learned = {"gamma_": gamma, "landmarks_": points[basis.chosen], "basis_": basis.matrix}
         if exact and len(rows) == len(X):
             return {**input_info, **learned}, basis.coordinates
+        del (
+            basis,
+            points,
+        )  # tables of all pairs of landmarks: what is needed of them is in `learned`
         seen = self._coordinates(learned)
         return {**input_info, **learned}, to_numpy(over_blocks(X, seen))
 
@@ -256,7 +260,7 @@ def coordinates(
     """Coordinates (n, d) of samples in a basis of the span of some points, in their precision."""
     X = to_numpy(X)
     found = np.empty((len(X), basis.shape[1]), np.float32 if X.dtype == np.float32 else float)
-    for rows in row_blocks(len(X), 8 * (len(basis) + X[:1].size)):
+    for rows in row_blocks(len(X), 8 * (len(basis) + X[:1].size), COORDINATE_BYTES):
         found[rows] = kernel(_vectors(X[rows]), points) @ basis
     return found
 
