@@ -7,6 +7,7 @@ import pytest
 
 import reference
 from reference import problem, relative_error
+from tenfold.linalg.algebra import pack_table
 from tenfold.optimization.criteria import Problem, between_within, class_specific
 from tenfold.statistics.class_statistics import MomentStatistics
 from tenfold.statistics.moments import ClassMoments
@@ -164,7 +165,7 @@ def test_a_packed_table_holds_all_that_mode_scatters_depend_on(shape):
     rng = np.random.default_rng(0)
     size = int(np.prod(shape))
     root = rng.normal(size=(size, size))
-    term = TableTerm.from_matrices((root @ root.T)[None], shape)
+    term = TableTerm(shape, (pack_table(root @ root.T, shape),))
     assert term.tables[0].size == np.prod([s * (s + 1) // 2 for s in shape])
     factors = random_factors(shape)
     # The columns of the root are samples whose scatter is the matrix.

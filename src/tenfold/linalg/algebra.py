@@ -48,7 +48,8 @@ def unfold(X: Array, mode: int) -> Array:
            [1, 4],
            [2, 5]])
     """
-    _check_mode(X, mode)
+    if not 0 <= mode < X.ndim - 1:
+        raise _no_such_mode(X, mode)
     return np.moveaxis(X, mode + 1, 1).reshape(X.shape[0], X.shape[mode + 1], -1)
 
 
@@ -76,7 +77,8 @@ def mode_product(X: Array, matrix: Array, mode: int) -> Array:
     >>> mode_product(np.ones((5, 4, 3)), np.ones((2, 4)), mode=0).shape
     (5, 2, 3)
     """
-    _check_mode(X, mode)
+    if not 0 <= mode < X.ndim - 1:
+        raise _no_such_mode(X, mode)
     if matrix.ndim != 2 or matrix.shape[1] != X.shape[mode + 1]:
         raise ValueError(
             f"a matrix of shape {matrix.shape} cannot multiply mode {mode}, which has "
@@ -153,12 +155,11 @@ def reconstruct(Y: Array, projections: Sequence[Array]) -> Array:
     return Y
 
 
-def _check_mode(X: Array, mode: int) -> None:
-    if not 0 <= mode < X.ndim - 1:
-        raise ValueError(
-            f"mode {mode} does not exist: the samples have {X.ndim - 1} mode(s), "
-            f"numbered from 0 to {X.ndim - 2}; pass one of these"
-        )
+def _no_such_mode(X: Array, mode: int) -> ValueError:
+    return ValueError(
+        f"mode {mode} does not exist: the samples have {X.ndim - 1} mode(s), "
+        f"numbered from 0 to {X.ndim - 2}; pass one of these"
+    )
 
 
 def shrinking_order(projections: Sequence[Array]) -> list[int]:
@@ -183,18 +184,14 @@ def add_gram(matrix: Array, rows: Array, factor: float = 1.0) -> None:
 # ── Mode scatters of samples ─────────────────────────────────────────────────────────────────────
 
 
-def mode_first(Z: Array, mode: int) -> Array:
-    """Tensors (M, n, I_1, ..., I_K) with mode k first, (M, I_k, n, the other modes...)."""
-    return np.ascontiguousarray(np.moveaxis(Z, mode + 2, 1))
-
-
 def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
     """``sum_j Y_j Y_j^T`` of M models, with Y_j = [Z_j x_{q != k} W_q^T]_(k).
 
     Parameters
     ----------
     Y : ndarray of shape (M, I_k, n, ...) or (1, I_k, n, ...)
-        The tensors of each model, or those that all share, as `mode_first` gives them.
+        The tensors Z_j of each model, or those that all share, with mode k first and in one piece
+        of memory: that of (M, n, I_1, ..., I_K) with axis k + 2 moved to place 1.
     mode : int
         The mode k.
     factors : sequence of K ndarrays of shape (M, I_q, r_q)
@@ -208,8 +205,9 @@ def mode_scatters(Y: Array, mode: int, factors: Sequence[Array]) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from tenfold.linalg.algebra import mode_scatters, mode_first
-    >>> Y = mode_first(np.ones((1, 5, 2, 3)), mode=0)
+    >>> from tenfold.linalg.algebra import mode_scatters
+    >>> five = np.ones((1, 5, 2, 3))
+    >>> Y = np.moveaxis(five, 2, 1)
     >>> mode_scatters(Y, 0, [np.ones((4, 2, 1)), np.ones((4, 3, 1))])[0]
     array([[45., 45.],
            [45., 45.]])

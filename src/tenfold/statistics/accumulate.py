@@ -135,7 +135,13 @@ class ClassSums:
                     self._add_rows(c, X, chosen[~near], weight, None)
                     Z, w = Z[near], w[near]
             self.counts[c] += w.sum()
-            self.sums[c] += weighted_sum(w.astype(dtype), Z)
+            # The BLAS of `add_gram`, SciPy's: threads of NumPy's would still wait busily for work
+            # while this one is asked, so on all cores asking both in turn takes twice as long.
+            if is_elsewhere(Z):
+                self.sums[c] += to_numpy(asarray_like(w.astype(dtype), Z) @ Z)
+            else:
+                times = blas.sgemv if Z.dtype == np.float32 else blas.dgemv
+                self.sums[c] += times(1.0, Z.T, w.astype(dtype))
             if weight is not None:
                 Z *= asarray_like(np.sqrt(w).astype(dtype)[:, None], Z)
             add_gram(self.grams[c], Z)
@@ -312,18 +318,6 @@ def row_blocks(n: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> Iterato
     step = max(1, budget // max(1, bytes_per_row))
     for start in range(0, n, step):
         yield slice(start, min(n, start + step))
-
-
-def weighted_sum(weights: Array, rows: Array) -> Array:
-    """``weights @ rows``, by the BLAS of `add_gram`.
-
-    NumPy and SciPy bring a BLAS each. Threads of the one still wait busily for work while the
-    other is asked, so on all cores asking both in turn takes twice as long.
-    """
-    if is_elsewhere(rows):
-        return to_numpy(asarray_like(weights, rows) @ rows)
-    times = blas.sgemv if rows.dtype == np.float32 else blas.dgemv
-    return np.asarray(times(1.0, rows.T, weights))
 
 
 def check_not_too_large(squares: Array) -> None:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from tenfold.linalg.algebra import add_gram
+from tenfold.linalg.algebra import add_gram, pack_table
 from tenfold.linalg.arrays import Array
 from tenfold.linalg.bases import Span
 from tenfold.statistics.accumulate import check_squares
@@ -190,7 +190,7 @@ class MomentStatistics(ClassStatistics):
     def within(self) -> Scatter:
         """``sum_c S_c`` (eq. 11)."""
         matrix = self.moments.scatters.sum(axis=0)
-        return Scatter.of(TableTerm.from_matrices(matrix[None], self.shape))
+        return Scatter.of(TableTerm(self.shape, (pack_table(matrix, self.shape),)))
 
     @made_once
     def total(self) -> Scatter:
@@ -198,9 +198,10 @@ class MomentStatistics(ClassStatistics):
         matrix = self.moments.scatters.sum(axis=0)
         steps = (self.means - self.mean).reshape(len(self.counts), -1)
         add_gram(matrix, steps * np.sqrt(self.counts)[:, None])  # the upper triangle
-        return Scatter.of(TableTerm.from_matrices(matrix[None], self.shape))
+        return Scatter.of(TableTerm(self.shape, (pack_table(matrix, self.shape),)))
 
     @made_once
     def in_class(self, p: int) -> Scatter:
         """S_p, the samples of class number p about their mean (eq. 18)."""
-        return Scatter.of(TableTerm.from_matrices(self.moments.scatters[[p]], self.shape))
+        matrix = self.moments.scatters[p]
+        return Scatter.of(TableTerm(self.shape, (pack_table(matrix, self.shape),)))

@@ -23,10 +23,8 @@ import numpy as np
 from tenfold.linalg.algebra import (
     contract_table,
     is_identity,
-    mode_first,
     mode_scatters,
     pack_projectors,
-    pack_table,
     packed_gram,
     unpack,
 )
@@ -67,8 +65,9 @@ class Scatter:
     Examples
     --------
     >>> import numpy as np
+    >>> from tenfold.linalg.algebra import pack_table
     >>> from tenfold.statistics.scatters import Scatter, TableTerm, along_mode
-    >>> term = TableTerm.from_matrices(np.eye(4)[None], (2, 2))
+    >>> term = TableTerm((2, 2), (pack_table(np.eye(4), (2, 2)),))
     >>> twice = Scatter.of(term) + Scatter.of(term)
     >>> along_mode([twice], 0, [np.eye(2)[None], np.eye(2)[None]])[0][0]
     array([[4., 0.],
@@ -240,11 +239,6 @@ class TableTerm(Term):
     def __post_init__(self) -> None:
         self.n_groups = len(self.tables)
 
-    @classmethod
-    def from_matrices(cls, matrices: Array, shape: tuple[int, ...]) -> TableTerm:
-        """Packed tables of symmetric matrices (G, I, I); their upper halves are read."""
-        return cls(shape, tuple(pack_table(matrix, shape) for matrix in matrices))
-
     @property
     def faster_by_group(self) -> bool:
         """A table is read once for all models of its group."""
@@ -271,7 +265,8 @@ class TableTerm(Term):
         left_bytes = self.tables[0].nbytes // self.tables[0].shape[largest]
         keeps = len(self.shape) > 2 and self.n_groups == 1
         result = np.empty((len(groups), size * (size + 1) // 2))
-        for group, models in models_of_groups(groups, self.n_groups):
+        for group in sorted(set(groups.tolist())):
+            models = np.flatnonzero(groups == group)
             for block in row_blocks(len(models), left_bytes):
                 chosen = models[block]
                 own = {q: projectors[chosen] for q, projectors in packed.items()}
@@ -367,7 +362,8 @@ class SampleTerm(Term):
             for Z in self.deviations(group):
                 rows[start : start + len(Z)] = Z
                 start += len(Z)
-        return [mode_first(padded, mode) for mode in range(len(self.shape))]
+        axes = range(2, padded.ndim)
+        return [np.ascontiguousarray(np.moveaxis(padded, axis, 1)) for axis in axes]
 
     def along(self, mode: int, factors: Factors, groups: Array, products: Products) -> Array:
         """Mode-k scatters of M models: deviations projected, then multiplied with themselves."""
@@ -378,9 +374,11 @@ class SampleTerm(Term):
             return mode_scatters(kept[as_slice(groups) if in_order else groups], mode, factors)
         size = self.shape[mode]
         result = np.zeros((len(groups), size, size))
-        for group, models in models_of_groups(groups, self.n_groups):
-            anew = (mode_first(Z[None], mode) for Z in self.deviations(group))
-            for Y in anew if kept is None else [kept[group : group + 1]]:
+        for group in sorted(set(groups.tolist())):
+            models = np.flatnonzero(groups == group)
+            anew = (np.moveaxis(Z[None], mode + 2, 1) for Z in self.deviations(group))
+            for turned in anew if kept is None else [kept[group : group + 1]]:
+                Y = np.ascontiguousarray(turned)
                 widths = [W.shape[2] / W.shape[1] for q, W in enumerate(factors) if q != mode]
                 bytes_per_model = int(Y.nbytes * max([1, *widths]))
                 for block in row_blocks(len(models), bytes_per_model, STACK_BYTES):
@@ -493,12 +491,3 @@ def codes_of(X: Array | Source, y: Array | None, classes: Array) -> Array:
     if y is None:
         return np.zeros(len(X), dtype=np.intp)
     return np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-
-
-def models_of_groups(groups: Array, n_groups: int) -> Iterator[tuple[int, Array]]:
-    """(group, positions of its models); with a single group every model belongs to it."""
-    if n_groups == 1:
-        yield 0, np.arange(len(groups))
-        return
-    for group in np.unique(groups):
-        yield int(group), np.flatnonzero(groups == group)
