@@ -165,13 +165,15 @@ def test_what_is_not_a_decision_is_refused():
 
 @pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
 def test_without_a_method_the_ratio_of_gaussian_classes_decides(tmp_path):
-    """With many labels that against someone else, with two the odds of both."""
+    """With many labels that against someone else, with two that against the other class."""
     for labels, positive in ((Y, 8), (Y == 8, None)):
         found = ClassSpecificVerifier(positive=positive).fit(X, labels)
         inside = found.projector_
         assert type(inside) is ProbabilisticLDA
-        scores = inside.decision_function(NEW)
-        if positive is not None:
+        if positive is None:
+            odds_before = np.log(inside.priors_[1] / inside.priors_[0])
+            scores = inside.decision_function(NEW) - odds_before
+        else:
             ratios = inside.log_likelihood_ratio(NEW)
             others = np.column_stack([np.zeros(len(NEW)), np.delete(ratios, 8, axis=1)])
             scores = ratios[:, 8] - logsumexp(others, axis=1, b=1 / 10)

@@ -103,7 +103,9 @@ def stranger_threshold(
     mean of two estimates, since samples of a class are neither independent nor one. The first is
     the quantile of all samples as if they were independent, which accepts too many. The second
     counts them by `effective_number` and extrapolates: what exceeds the lower end of the upper
-    tenth of the largest scores has a generalized Pareto distribution in the limit.
+    tenth of the largest scores has a generalized Pareto distribution in the limit. Fewer than
+    `ENOUGH_CLASSES` cannot tell how far a tail goes on: the threshold is at most just above the
+    largest score that a left-out sample had.
 
     Parameters
     ----------
@@ -133,7 +135,10 @@ def stranger_threshold(
     if of_fewer * (n + 1) >= 1:
         return -quantile_or_tail(-largest, strangers.shares(), of_fewer, n)
     of_samples = -quantile_or_tail(-largest, strangers.shares(), of_fewer, kish(weights))
-    return 0.5 * (of_samples + _upper_tail(largest, strangers.shares(), of_fewer, n))
+    found = 0.5 * (of_samples + _upper_tail(largest, strangers.shares(), of_fewer, n))
+    if n_classes >= ENOUGH_CLASSES:
+        return found
+    return min(found, float(np.nextafter(largest.max(), np.inf)))
 
 
 def _upper_tail(v: Array, shares: Array, rate: float, n: float) -> float:
