@@ -496,7 +496,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
         """Ranks and ridge of its problem; shares of scatter become ranks here."""
-        ranks, shares = self._asked_ranks(statistics.full_means.shape[1:], statistics.classes)
+        ranks, shares = self._asked_ranks(statistics.given.means.shape[1:], statistics.classes)
         if shares:
             found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
             ranks = tuple(found.values())

@@ -202,7 +202,7 @@ class ClassSpecificProjector(TensorProjector):
             statistics,
             solution,
             number,
-            mean=statistics.full_means[positive].reshape(shape),
+            mean=statistics.given.means[positive].reshape(shape),
             positive_index=positive,
             other_mean=statistics.other_mean(positive).reshape(shape),
         )

@@ -176,7 +176,7 @@ class CSRDA(ClassSpecificProjector):
         n_o = statistics.count - n_p
         (W,) = found.columns(number)
         kept = found.kept_by_column[number]
-        step = W.T @ (statistics.full_means[positive] - statistics.other_mean(positive))
+        step = W.T @ (statistics.given.means[positive] - statistics.other_mean(positive))
         if self.solver == "ratio_trace":
             A = np.diag(kept[: len(step)])
             B = np.eye(len(step))

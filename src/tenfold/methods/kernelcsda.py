@@ -227,7 +227,7 @@ class KernelCSDA(ClassSpecificProjector):
         self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> ClassModel:
         """What was learned; signs do not depend on the basis, which is one of many."""
-        own = super()._subspace(statistics, solution, number, statistics.full_means.shape[1:])
+        own = super()._subspace(statistics, solution, number, statistics.given.means.shape[1:])
         (W,) = own.projections
         turned = np.where((own.mean - own.other_mean) @ W > 0, -1.0, 1.0)
         return replace(own, projections=[W * turned])

@@ -126,7 +126,7 @@ class MPCA(TensorProjector):
         everything = float(statistics.traces[0])
         captured = float(own.objective[-1])
         share = captured / everything if everything > 0 else 1.0
-        return MPCAModel(**vars(own), mean=statistics.full_means[0], captured=share)
+        return MPCAModel(**vars(own), mean=statistics.given.means[0], captured=share)
 
     def _centre(self) -> Array | None:
         """What is subtracted before projecting: the mean of all samples."""

@@ -70,7 +70,7 @@ def _choose(statistics: ClassStatistics) -> RidgeChoice:
     if not trace > 0:
         return RidgeChoice(USUAL, None)
     steps = statistics.counts[:, None] * (statistics.means - statistics.mean)
-    full_size = statistics.full_means.shape[1]
+    full_size = statistics.given.means.shape[1]
     level = about_class_means(statistics) * trace / full_size
     counts = statistics.counts
     errors = prediction_errors(T, steps, counts, level * RIDGES)

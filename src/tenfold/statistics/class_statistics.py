@@ -26,7 +26,7 @@ from tenfold.linalg.algebra import add_gram, pack_table
 from tenfold.linalg.arrays import Array
 from tenfold.linalg.bases import Span
 from tenfold.statistics.accumulate import check_squares
-from tenfold.statistics.moments import ClassMeans, ClassMoments, weighted_mean
+from tenfold.statistics.moments import ClassMeans, ClassMoments
 from tenfold.statistics.scatters import SampleTerm, Scatter, TableTerm
 
 Make = TypeVar("Make", bound=Callable[..., "Scatter"])
@@ -69,29 +69,24 @@ class ClassStatistics(ClassMeans, ABC):
     # -- counts and means ------------------------------------------------------------------------
 
     @property
-    def full_means(self) -> Array:
-        """The mean sample of each class before any change of basis."""
-        return self.means
-
-    @cached_property
-    def full_mean(self) -> Array:
-        """The mean of all samples before any change of basis."""
-        return weighted_mean(self.full_means, self.counts)
+    def given(self) -> ClassMeans:
+        """Counts and means of the samples as they came, before any change of basis."""
+        return self
 
     def other_mean(self, p: int) -> Array:
-        """The mean of all samples but those of class number p, before any change of basis."""
+        """The mean of all samples as they came but those of class number p."""
         own = self.counts[p]
-        step = self.full_mean - self.full_means[p]
-        return np.asarray(self.full_mean + own / (self.count - own) * step)
+        step = self.given.mean - self.given.means[p]
+        return np.asarray(self.given.mean + own / (self.count - own) * step)
 
     @cached_property
     def scaled_class_means(self) -> tuple[Array, Array | None]:
-        """Class means about the mean of all, times the roots of the counts; before any new basis.
+        """Class means about the mean of all, times the roots of the counts; as samples came.
 
         They are no more rows (k, I) than numbers: where there are more classes, a turn (C, k) of
         these rows gives them.
         """
-        steps = (self.full_means - self.full_mean).reshape(len(self.counts), -1)
+        steps = (self.given.means - self.given.mean).reshape(len(self.counts), -1)
         steps *= np.sqrt(self.counts)[:, None]
         if len(steps) <= steps.shape[1]:
             return steps, None

@@ -20,7 +20,7 @@ import numpy as np
 
 from tenfold.linalg.algebra import Array
 from tenfold.statistics.accumulate import row_blocks
-from tenfold.statistics.moments import ClassMoments, weighted_mean
+from tenfold.statistics.moments import ClassMeans, ClassMoments
 from tenfold.statistics.stores import Source
 
 ALIASED = 1e-10  # share of its variance that a covariate must have beyond classes and the others
@@ -63,7 +63,7 @@ def scatters_of_samples(
         Of all samples.
     """
     w = np.ones(len(X)) if weight is None else weight
-    mean = weighted_mean(Z, w)
+    mean = ClassMeans(np.arange(len(w)), w, Z).mean  # every sample a class of its own
     Z = Z - mean
     counts = np.bincount(codes, w)
     sums = np.stack([np.bincount(codes, w * column) for column in Z.T], axis=1)
@@ -90,7 +90,7 @@ def scatters_of_moments(moments: ClassMoments, count: int) -> tuple[Array, Withi
     """The same from moments of rows (x, z), of which the last `count` numbers are z."""
     within = moments.scatters.sum(axis=0)
     means = moments.means.reshape(len(moments.counts), -1)[:, -count:]
-    mean = weighted_mean(means, moments.counts)
+    mean = ClassMeans(moments.classes, moments.counts, means).mean
     S = within[-count:, -count:]
     totals = np.diag(S) + moments.counts @ (means - mean) ** 2
     return mean, WithinScatters(S, within[-count:, :-count], totals)

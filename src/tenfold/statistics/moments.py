@@ -60,8 +60,15 @@ class ClassMeans:
 
     @cached_property
     def mean(self) -> Array:
-        """The mean of all samples, of shape (I_1, ..., I_K)."""
-        return weighted_mean(self.means, self.counts)
+        """The mean of all samples, of shape (I_1, ..., I_K).
+
+        It is taken about the first class mean, so that a common offset costs no digits.
+        """
+        here = self.counts > 0
+        first = self.means[np.argmax(here)]
+        share = np.where(here, self.counts, 0) / max(self.count, np.finfo(float).tiny)
+        offsets = np.where(here.reshape(-1, *[1] * first.ndim), self.means - first, 0)
+        return np.asarray(first + np.tensordot(share, offsets, axes=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,14 +332,6 @@ def _summed(
         rows = steps[moved[groups == g]].T
         blas.dgemm(1.0, rows, rows, 1.0, scatters[g].T, trans_b=1, overwrite_c=1)  # in place
     return ClassMoments(classes, counts, means, scatters)
-
-
-def weighted_mean(means: Array, counts: Array) -> Array:
-    """Mean of class means, about the first so that a common offset costs no digits."""
-    first = means[np.argmax(counts > 0)]
-    share = np.where(counts > 0, counts, 0) / max(counts.sum(), np.finfo(float).tiny)
-    offsets = np.where((counts > 0).reshape(-1, *[1] * first.ndim), means - first, 0)
-    return np.asarray(first + np.tensordot(share, offsets, axes=1))
 
 
 def check_decay(name: str, factor: object) -> float:

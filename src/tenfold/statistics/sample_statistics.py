@@ -24,6 +24,7 @@ from tenfold.linalg.arrays import Array, square_lengths
 from tenfold.linalg.bases import Span
 from tenfold.statistics.accumulate import gather, merged_means, row_blocks
 from tenfold.statistics.class_statistics import ClassStatistics, made_once
+from tenfold.statistics.moments import ClassMeans
 from tenfold.statistics.scatters import (
     LabelledSource,
     PassTerm,
@@ -169,11 +170,11 @@ class SpanStatistics(SampleStatistics):
     ----------
     basis : Span
         The basis; `X` and `means` are coordinates in it, about the mean of all samples.
-    given_means : ndarray of shape (C, I)
-        The mean sample of each class before the change of basis.
+    plain : ClassMeans
+        Counts and means of the samples as they came.
     """
 
-    given_means: Array = field(default_factory=lambda: np.empty((0, 0)))
+    plain: ClassMeans = field(kw_only=True)
 
     @classmethod
     def from_vectors(cls, X: Array, y: Array | None, weight: Array | None, classes: Array) -> Self:
@@ -192,14 +193,14 @@ class SpanStatistics(SampleStatistics):
             plain.codes,
             weight,
             total_is_table=True,
-            given_means=plain.means,
+            plain=ClassMeans(plain.classes, plain.counts, plain.means),
             basis=span,
         )
 
     @property
-    def full_means(self) -> Array:
-        """The mean sample of each class before the change of basis."""
-        return self.given_means
+    def given(self) -> ClassMeans:
+        """Counts and means of the samples as they came."""
+        return self.plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,12 +253,13 @@ class HeldOutStatistics(SampleStatistics):
         )
 
     @cached_property
-    def full_means(self) -> Array:
-        """The mean sample of each class before any change of basis."""
+    def given(self) -> ClassMeans:
+        """Counts and means of the samples of the part as they came."""
         if self.basis is None:
-            return self.means
-        middle = self.whole.counts @ self.whole.full_means / self.whole.count
-        return np.asarray(middle + self.basis.from_span(self.means.T).T)
+            return self
+        middle = self.whole.counts @ self.whole.given.means / self.whole.count
+        means = np.asarray(middle + self.basis.from_span(self.means.T).T)
+        return ClassMeans(self.classes, self.counts, means)
 
     @made_once
     def total(self) -> Scatter:
