@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tenfold.linalg.solvers import (
 )
 from tenfold.optimization.criteria import Pair, Problem
 from tenfold.optimization.shared_core import SharedSolution, few_columns, solve_shared
-from tenfold.statistics.scatters import PassTerm, Products, TableTerm
+from tenfold.statistics.scatters import PassTerm, Products, SampleTerm, TableTerm
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -147,17 +147,12 @@ class Solution:
                 joined(padded(p.projections[k], width) for p in parts)
                 for k, width in enumerate(widths)
             ],
-            joined([_lengthened(part.objective, rounds, "edge") for part in parts]),
+            joined([padded(part.objective, rounds, "edge") for part in parts]),
             joined([part.n_iter for part in parts]),
             joined([part.converged for part in parts]),
-            joined([_lengthened(part.kept_by_column, int(widths[-1])) for part in parts]),
+            joined([padded(part.kept_by_column, widths[-1]) for part in parts]),
             joined([part.suppressed for part in parts]),
         )
-
-
-def _lengthened(rows: Array, length: int, fill: Any = "constant") -> Array:
-    """Rows (M, n) with zeros, or their last number, added to the end."""
-    return np.pad(rows, ((0, 0), (0, length - rows.shape[1])), fill)
 
 
 def shared_out(work: Callable[[P], T], parts: Sequence[P], threads: int) -> list[T]:
@@ -225,7 +220,10 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     for _, term, groups in summands:
         if isinstance(term, PassTerm):
             step = len(problem)  # a pass over the samples answers all models
-        elif len(groups) > 1 and term.faster_by_group:
+            continue
+        # Tables, and deviations that are too many to be kept, are read once for all of a group.
+        are_kept = isinstance(term, SampleTerm) and term.mode_first is not None
+        if len(groups) > 1 and term.n_groups > 1 and not are_kept:
             order = np.argsort(groups, kind="stable")
     if step >= len(problem) and (order[1:] > order[:-1]).all():
         return _alternate(problem, recipe)
@@ -298,9 +296,12 @@ def _has_converged(objective: Array, tol: float) -> Array:
     return np.asarray(little | stale)
 
 
-def padded(W: Array, width: int) -> Array:
-    """Columns of zeros added to a stack (M, I_k, r) until it has `width` of them."""
-    return W if W.shape[2] == width else np.pad(W, ((0, 0), (0, 0), (0, width - W.shape[2])))
+def padded(W: Array, width: int, fill: Literal["constant", "edge"] = "constant") -> Array:
+    """Columns of zeros, or the last one again, added to (M, ..., r) until there are `width`."""
+    lacking = width - W.shape[-1]
+    if lacking == 0:
+        return W
+    return np.pad(W, [*[(0, 0)] * (W.ndim - 1), (0, lacking)], fill)
 
 
 def subspace_distance(first: Array, second: Array) -> Array:

@@ -340,7 +340,8 @@ def check_squares(counts: Array, means: Array, traces: Array) -> None:
     here = counts > 0
     flat = means[here].reshape(here.sum(), -1)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = traces[here].sum() + counts[here] @ square_lengths(flat - flat[:1])
+        steps = flat - flat[:1]
+        squares = traces[here].sum() + counts[here] @ np.vecdot(steps, steps)
     level = np.abs(flat).max(initial=0.0)
     if not squares < LARGEST:
         raise ValueError(

@@ -34,38 +34,39 @@ def tables_fit(shape: tuple[int, ...], tables: int, memory: float) -> bool:
     return 8 * prod(shape) ** 2 * (tables + 2) <= memory
 
 
-def table_flops(shape: tuple[int, ...], models: int, rounds: int, tables: int = 1) -> float:
-    """Flops to pack tables, and to ask them for every mode, in every round, for every model.
+class Flops(NamedTuple):
+    """What it takes to ask groups of samples for every mode, in every round, for every model."""
 
-    A table is larger than the cache: reading it takes as long as answering `READ` models.
-    """
-    packed = prod(size * (size + 1) / 2 for size in shape)
-    asking = 2.0 * len(shape) * rounds * (models + READ * tables) * packed
-    return asking + float(PACK) * prod(shape) ** 2 * tables
+    making: float  # a table of each group
+    tables: float  # to pack these tables, and to ask them
+    samples: float  # to ask the samples instead
 
 
-def sample_flops(
-    n: float, shape: tuple[int, ...], ranks: Array, rounds: int, groups: int = 1
-) -> float:
-    """Flops to ask groups of n samples the same; every model asks one group.
+def flops_of(n: float, shape: tuple[int, ...], ranks: Array, rounds: int, groups: int = 1) -> Flops:
+    """Of groups of n samples each; every model asks one group.
 
-    Products are a little slower than square ones. Samples are centred and turned for every
+    A table is larger than the cache: reading it takes as long as answering `READ` models. Products
+    of samples are a little slower than square ones. Samples are centred and turned for every
     group, once if they can be kept and else in every round.
     """
     size = prod(shape)
     models = ranks[..., 0].size
-    flops = 0.0
+    packed = prod(size_k * (size_k + 1) / 2 for size_k in shape)
+    asking = 2.0 * len(shape) * rounds * (models + READ * groups) * packed
+    tables = asking + float(PACK) * size**2 * groups
+    products = 0.0
     largest = ranks.max(axis=(0, 1))
     for mode, size_k in enumerate(shape):
         others = [q for q in range(len(shape)) if q != mode]
         width = float(size)
         for q in sorted(others, key=lambda q: largest[q] / shape[q]):
-            flops += 2 * width * max(largest[q], THIN)
+            products += 2 * width * max(largest[q], THIN)
             width *= largest[q] / shape[q]
-        flops += 2 * width * size_k
+        products += 2 * width * size_k
     turns = 1 if 8 * n * size * groups <= KEPT_BYTES else rounds
     turning = TURN * len(shape) * size * min(groups, models) * turns
-    return float(n * (1.3 * flops * models * rounds + turning))
+    samples = float(n * (1.3 * products * models * rounds + turning))
+    return Flops(n * groups * size**2, tables, samples)
 
 
 def moments_pay(
@@ -77,13 +78,11 @@ def moments_pay(
     """
     if not tables_fit(shape, n_classes, memory):
         return False
-    models = ranks[..., 0].size
-    own = min(len(ranks), n_classes)
-    summing = n * prod(shape) ** 2
-    asking = table_flops(shape, models, rounds)
-    moments = summing + asking + table_flops(shape, models, rounds, own)
-    total = min(summing + asking, sample_flops(n, shape, ranks, rounds))
-    return moments <= total + sample_flops(n / n_classes, shape, ranks, rounds, own)
+    total = flops_of(n, shape, ranks, rounds)
+    own = flops_of(n / n_classes, shape, ranks, rounds, min(len(ranks), n_classes))
+    total_as_table = total.making + total.tables
+    moments = total_as_table + own.tables  # making those of the classes makes that of all
+    return moments <= min(total_as_table, total.samples) + own.samples
 
 
 def statistics_of(
@@ -146,15 +145,15 @@ def with_tables(
     """
     if statistics.basis is not None:
         return statistics  # asked once
-    w, shape, models = statistics.weights, statistics.shape, ranks[..., 0].size
+    w = statistics.weights
+    shape = statistics.shape
     n = len(statistics.X) if w is None else int(np.count_nonzero(w > 0))
 
     def pays(n: float, groups: int) -> bool:
         """Whether groups of n samples each are better made tables before they are asked."""
-        making = n * groups * prod(shape) ** 2
-        as_tables = making + table_flops(shape, models, rounds, groups)
-        as_samples = sample_flops(n, shape, ranks, rounds, groups)
-        return tables_fit(shape, groups, memory) and as_tables < as_samples
+        flops = flops_of(n, shape, ranks, rounds, groups)
+        pay = flops.making + flops.tables < flops.samples
+        return pay and tables_fit(shape, groups, memory)
 
     of_classes = pays(n / len(statistics.classes), len(ranks))
     return replace(

@@ -197,11 +197,6 @@ class Term(ABC):
     def along(self, mode: int, factors: Factors, groups: Array, products: Products) -> Array:
         """Mode-k scatters of M models, of shape (M, I_k, I_k); `groups` says whom each asks."""
 
-    @property
-    @abstractmethod
-    def faster_by_group(self) -> bool:
-        """Whether many models of one group cost less than as many of several groups."""
-
     @abstractmethod
     def tabulated(self) -> TableTerm:
         """The same as a packed table of every group."""
@@ -238,11 +233,6 @@ class TableTerm(Term):
 
     def __post_init__(self) -> None:
         self.n_groups = len(self.tables)
-
-    @property
-    def faster_by_group(self) -> bool:
-        """A table is read once for all models of its group."""
-        return self.n_groups > 1
 
     def tabulated(self) -> TableTerm:
         """Itself."""
@@ -308,11 +298,6 @@ class SampleTerm(Term):
     def __post_init__(self) -> None:
         self.shape = self.centres.shape[1:]
         self.n_groups = len(self.members)
-
-    @property
-    def faster_by_group(self) -> bool:
-        """Deviations that are too many to be kept are made anew whenever they are asked for."""
-        return self.n_groups > 1 and self.mode_first is None
 
     def _union(self, every: Sequence[Term]) -> Term:
         """The groups of all over the same samples, or over the deviations of all."""
@@ -423,11 +408,6 @@ class PassTerm(Term):
         # Answers about samples that no mode projects yet: the same for every model, and asked for
         # by the choice of ranks, by the first mode and by methods that do not alternate.
         self._unprojected: dict[int, Array] = {}
-
-    @property
-    def faster_by_group(self) -> bool:
-        """A pass answers all groups."""
-        return False
 
     def tabulated(self) -> TableTerm:
         """Not to be had: samples are read in passes where tables do not fit into memory."""
