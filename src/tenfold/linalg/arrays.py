@@ -49,6 +49,8 @@ def float_type(X: Any) -> Any:
 
 def wide_type(X: Any) -> Any:
     """The widest type of real numbers that the device of an array has."""
+    if isinstance(X, np.ndarray):
+        return np.float64
     xp = namespace_of(X)
     return xp.float64 if has_float64(X) else xp.float32
 
