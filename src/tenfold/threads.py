@@ -35,6 +35,7 @@ def over_threads(work: Callable[[P], T], parts: list[P]) -> list[T]:
 def threads_for(shape: tuple[int, ...], of_stacks: bool, models: int = 1) -> Iterator[int]:
     """How many threads work on the models of a stack, with BLAS held to one; or one, and BLAS many.
 
+    `of_stacks` says that work is on stacks of small matrices, not on products of whole samples.
     LAPACK loses by threads on matrices of up to `SMALL` rows, even with nothing else to do, and on
     the few of a model of vectors up to `MEDIUM`; products of whole samples gain by them. More
     models of vectors than threads keep all of these busy whatever their size.

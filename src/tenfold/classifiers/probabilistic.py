@@ -210,9 +210,11 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         n_groups: int | None,
         positive: Label = None,
     ) -> LeftOut | None:
-        """Learn from one batch; ratios of left-out samples where classes are left out in groups.
+        """All that `fit` does; verifiers and open sets also ask for ratios of left-out samples.
 
-        The positive class, if there is one, is a group of its own, and strangers are scored for it
+        `groups` are those of `fit`: samples that are left out together. `n_groups` is the number of
+        groups of classes that are left out together, to score strangers; None returns no ratios.
+        The `positive` class, if there is one, is a group by itself, and strangers are scored for it
         and for some others.
         """
         self._check_parameters()
@@ -445,7 +447,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         class_groups: Array | None = None,
         stranger_columns: Array | None = None,
     ) -> tuple[Packed, LeftOut | None]:
-        """What is learned, by name, and the ratios of left-out samples if groups are given."""
+        """Learned attributes by name, and ratios of left-out samples if `class_groups` are given.
+
+        The estimator itself does not change.
+        """
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
             summary = gathered.summary()
             noise = float(summary.noise.diagonal.sum())
@@ -699,7 +704,7 @@ def _flat(X: Array) -> Array:
 
 
 def gather(X: check.Samples, labels: Array, weight: Array | None, classes: Array) -> Gathered:
-    """What is kept of a batch, or of all blocks of a store."""
+    """What is kept of a batch in memory, or of a store, read block by block and added up."""
     if isinstance(X, Source):
         return X.total(partial(gather, classes=classes), labels, weight)
     return Gathered.of_batch(to_numpy(X), labels, weight, classes)

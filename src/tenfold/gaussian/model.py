@@ -136,10 +136,11 @@ class LearnedView:
         """A view at the setting that left-out samples chose, with a weight of 1."""
         frame = candidate.frame
         judge = candidate.judge
-        noise = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
-        spread = noise
+        # rho and b are in units of the judge; the model has them in units of the frame.
+        rho_ratio = frame.noise_unit / judge.noise_unit if judge.noise_unit > 0 else 1.0
+        b_ratio = rho_ratio
         if frame.spread is None and judge.spread_unit > 0:
-            spread = frame.spread_unit / judge.spread_unit
+            b_ratio = frame.spread_unit / judge.spread_unit
         along, _ = frame.axes(0.0, 1.0, 1.0)
         return cls(
             name=candidate.name,
@@ -147,8 +148,8 @@ class LearnedView:
             ratio_weight=1.0,
             temperature=setting.temperature,
             log_loss=setting.loss,
-            rho=setting.rho * noise,
-            b=setting.b * spread,
+            rho=setting.rho * rho_ratio,
+            b=setting.b * b_ratio,
             freedom=frame.sizes.freedom,
             map=candidate.map,
             means=frame.means,
@@ -369,7 +370,7 @@ class LeftOut(NamedTuple):
 
 
 class LearnedPool(NamedTuple):
-    """What left-out samples chose."""
+    """What `learn` returns: the views that left-out samples chose, and how good they are."""
 
     names: list[str]  # of all views that were tried
     weights: Array  # (V,), of these
@@ -462,8 +463,10 @@ def choose_views(
 ) -> list[Chosen]:
     """All views that are tried, each at the rho and b with the least loss of left-out samples.
 
-    Of many samples, a first look at some of them says whether kernels and features of signals are
-    worth computing for all.
+    The order is: plain views ("numbers", "units", "length"), the structured view ("kronecker"),
+    kernels, features of signals ("filters", "gradients"), transformers. A view starts its search
+    at the setting of the view before it, where these are alike. Of more than `LOOK_FROM` samples, a
+    first look at `LOOK_SAMPLES` of them says whether kernels and signals are tried at all.
     """
     chosen: list[Chosen] = []
     place = None
@@ -478,7 +481,9 @@ def choose_views(
         tell("kronecker")
         found = structured_candidate(data, None if plain is None else plain.setting)
         if found is not None:
-            chosen.append(Chosen(LearnedView.of(*found), found[0].price, found[1]))
+            candidate, setting = found
+            chosen.append(Chosen(LearnedView.of(candidate, setting), candidate.price, setting))
+            del candidate
         del found  # its frames take memory
     look = None
     if plain is not None and len(data.summary.sketch.codes) > LOOK_FROM:
@@ -510,7 +515,7 @@ def choose_views(
 
 
 def choose(data: Data, candidate: Candidate, near: tuple[int, int] | None = None) -> Chosen:
-    """A view at its best setting; searched from a place on the grid if there is one."""
+    """A view at its best setting; the search starts `near` a place on the grid, if given."""
     setting = choose_setting(data, candidate, near)
     return Chosen(LearnedView.of(candidate, setting), candidate.price, setting)
 
@@ -579,7 +584,7 @@ class Pooling(NamedTuple):
         tables = np.stack([one.setting.scores for one in chosen])
         prices = np.array([one.price for one in chosen])
         weights = pool_weights(list(tables), prices, answers)
-        terms = np.stack([one.setting.stranger for one in chosen])
+        terms = np.stack([one.setting.stranger_term for one in chosen])
         seen = bounded(tables - terms[:, :, None])  # (V, n, C)
         rows = np.arange(len(answers.codes))
         own = seen[:, rows, answers.codes].T
@@ -716,7 +721,7 @@ def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, is_out: Arra
             temperature=temperature,
             loss=loss,
             scores=scores / temperature,
-            stranger=one.setting.stranger[at] * (before / temperature),
+            stranger_term=one.setting.stranger_term[at] * (before / temperature),
         )
         others.append(one._replace(setting=setting))
     return Pooling.of(others, answers, strangers_by_view(data, others, is_out))

@@ -73,9 +73,9 @@ class Answers(NamedTuple):
             weight = share * self.weights / total
             value -= float(weight @ np.log(mixed))
             if slope is not None:
-                pull = weight * (1 - floor) * p / mixed
-                slope += pull[:, None] * P
-                slope[rows, answer] -= pull
+                by_score = weight * (1 - floor) * p / mixed
+                slope += by_score[:, None] * P
+                slope[rows, answer] -= by_score
         return value
 
 
@@ -219,13 +219,13 @@ def ratio_objective(x: Array, trials: Trials) -> tuple[float, Array]:
     at_strangers = trials.strangers @ weights + offset
     value = share * (trials.own_shares @ np.logaddexp(0, at_own))
     value += (1 - share) * (trials.stranger_shares @ np.logaddexp(0, at_strangers))
-    pull_own = -share * trials.own_shares * expit(at_own)
-    pull_strangers = (1 - share) * trials.stranger_shares * expit(at_strangers)
+    slope_own = -share * trials.own_shares * expit(at_own)
+    slope_strangers = (1 - share) * trials.stranger_shares * expit(at_strangers)
     total = weights.sum() + 1e-12
     held = 0.5 * np.log(total) ** 2 + HOLD_EACH * (weights**2).sum()
-    slopes = trials.own.T @ pull_own + trials.strangers.T @ pull_strangers
+    slopes = trials.own.T @ slope_own + trials.strangers.T @ slope_strangers
     slopes += (np.log(total) / total + 2 * HOLD_EACH * weights) / (trials.total + 2)
-    by_offset = pull_own.sum() + pull_strangers.sum()
+    by_offset = slope_own.sum() + slope_strangers.sum()
     return value + held / (trials.total + 2), np.append(slopes, by_offset)
 
 
@@ -258,9 +258,9 @@ def calibration_objective(x: Array, trials: Trials, spread: float) -> tuple[floa
     at_others = scale * others + x[1]
     value = trials.own_shares @ np.logaddexp(0, at_targets)
     value += trials.stranger_shares @ np.logaddexp(0, at_others)
-    pull_targets = -trials.own_shares / (1 + np.exp(-at_targets))
-    pull_others = trials.stranger_shares / (1 + np.exp(-at_others))
-    by_scale = scale * (pull_targets @ targets + pull_others @ others)
-    by_offset = pull_targets.sum() + pull_others.sum()
+    slope_targets = -trials.own_shares / (1 + np.exp(-at_targets))
+    slope_others = trials.stranger_shares / (1 + np.exp(-at_others))
+    by_scale = scale * (slope_targets @ targets + slope_others @ others)
+    by_offset = slope_targets.sum() + slope_others.sum()
     held = 0.5 * x[0] ** 2 / (trials.total + 2)  # for few samples that are far from each other
     return value + held, np.array([by_scale + x[0] / (trials.total + 2), by_offset])

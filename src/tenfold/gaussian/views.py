@@ -211,8 +211,8 @@ class Setting(NamedTuple):
     temperature: float
     loss: float
     scores: Array  # (n, C), of left-out samples, over the temperature
-    stranger: Array  # (n,), their quadratic term against a stranger, over the temperature
-    strangers: Strangers | None = None  # all samples without their classes, where asked for
+    stranger_term: Array  # (n,), their quadratic term against a stranger, over the temperature
+    strangers: Strangers | None = None  # scores of all samples as strangers, where asked for
     place: tuple[int, int] | None = None  # on the grid of `RHOS` and `SPREADS`
 
     def stranger_ratios(self) -> Array:
@@ -223,7 +223,7 @@ class Setting(NamedTuple):
 
 
 class Data:
-    """What views are made of and judged by.
+    """What views are made of and judged by: a summary, and which of its samples are left out.
 
     Parameters
     ----------
@@ -355,7 +355,11 @@ def mapped_frame(
     spread: Array | None = None,
     scored: Array | None = None,
 ) -> Frame:
-    """All samples in the features of a linear map; those of the sketch are scored, or some."""
+    """The frame of all samples in the features of a linear map.
+
+    Class means and noise are those of all samples. The samples that are scored are those of the
+    sketch, or some of them (`scored`, their rows).
+    """
     if summary.noise.rows is not None:
         noise = Noise.of_rows(feature_map.turned(summary.noise.rows))
     else:
@@ -365,11 +369,11 @@ def mapped_frame(
         noise = Noise(None, matrix, np.diagonal(matrix))
     sizes = summary.sizes
     scored = np.arange(len(sizes.codes)) if scored is None else scored
-    own = ClassSizes.of(sizes.codes[scored], sizes.weights[scored], sizes.counts)
+    scored_sizes = ClassSizes.of(sizes.codes[scored], sizes.weights[scored], sizes.counts)
     samples = feature_map.features(summary.sketch.X[scored])
     means = feature_map.features(summary.means)
     noise_rows = None if summary.noise.rows is None else scored
-    return Frame(samples, means, own, noise, spread, noise_rows)
+    return Frame(samples, means, scored_sizes, noise, spread, noise_rows)
 
 
 # ── The choice of rho and b ──────────────────────────────────────────────────────────────────────
@@ -436,7 +440,11 @@ class SettingSearch:
 def choose_setting(
     data: Data, candidate: Candidate, near: tuple[int, int] | None = None
 ) -> Setting:
-    """The best rho and b, from coarse to fine; or downhill from the place of a similar view."""
+    """The setting with the least log loss of left-out samples.
+
+    The search goes from a coarse grid to a fine one. With `near`, the place of a similar view, it
+    goes downhill from there.
+    """
     judge = candidate.judge
     rhos = RHOS * (judge.noise_unit or 1.0)
     bs = np.tile(SPREADS * (judge.spread_unit or 1.0), (len(rhos), 1))
@@ -448,10 +456,11 @@ def choose_setting(
 
 
 def setting_at(data: Data, candidate: Candidate, rho: float, b: float) -> Setting:
-    """A setting with its temperature, and what it says of left-out samples and of strangers.
+    """The setting at this rho and b: temperature, loss, and scores of left-out samples.
 
-    A frame whose noise is that of more samples than it has cannot leave out whole classes. There,
-    the samples of the sketch stand for all.
+    Where strangers are asked for, all samples are also scored without their whole class. A frame
+    whose noise is that of more samples than it has cannot leave out whole classes. There, the
+    samples of the sketch stand for all.
     """
     judge = candidate.judge
     frame = candidate.frame
@@ -459,7 +468,7 @@ def setting_at(data: Data, candidate: Candidate, rho: float, b: float) -> Settin
     n = typical_count(data.summary.sizes.counts)
     scores = judge.left_out_scores(rho, b, data.rows)
     temperature, loss = best_temperature(scores, data.answers)
-    stranger = judge.left_out_stranger(n, rho, b)[data.rows]
+    stranger_term = judge.left_out_stranger(n, rho, b)[data.rows]
     strangers = None
     if data.stranger_columns is not None:
         if frame.sizes.counts is not sketch_sizes.counts:
@@ -471,7 +480,7 @@ def setting_at(data: Data, candidate: Candidate, rho: float, b: float) -> Settin
         b_unit = freedom if frame.spread is None else unit
         strangers = without_classes(frame, n, rho * unit, b * b_unit, data.stranger_columns)
     return Setting(
-        rho, b, temperature, loss, scores / temperature, stranger / temperature, strangers
+        rho, b, temperature, loss, scores / temperature, stranger_term / temperature, strangers
     )
 
 
@@ -496,7 +505,7 @@ def improves(plain: Array, other: Array, answers: Answers, price: float) -> bool
 
 
 class FirstLook(NamedTuple):
-    """Some of many samples, which say what is worth computing for all."""
+    """A trial with few samples, which decides what is computed with all of them."""
 
     data: Data
     plain: Array  # (n, C), left-out scores of the best plain view
@@ -517,7 +526,7 @@ class FirstLook(NamedTuple):
         return cls(few, choose_setting(few, make_candidate(few, plain_name)).scores)
 
     def speaks_for(self, names: Sequence[str], scale: Array | None = None) -> bool:
-        """Whether some view, made of these samples, improves on the plain one."""
+        """Whether one of these views, made of the few samples, improves on the plain one."""
         place = None
         for name in names:
             candidate = make_candidate(self.data, name, scale)
@@ -567,10 +576,12 @@ def structured_map(summary: Summary, kept: Array, share: float) -> tuple[LinearM
 
 
 def thirds_of(data: Data) -> Array:
-    """A part (n,) of the samples of the sketch, by group, else by their order in each class.
+    """Which third (0, 1 or 2) each sample of the sketch is in, (n,).
 
-    It does not depend on the order of the samples, on units or on an offset. Parts of whole classes
-    would be recognized: a class that the factors were not learned from differs from the others.
+    Samples of a bunch of groups are in the same third. Without groups, each class is sorted along a
+    fixed direction and dealt out in turn. So thirds do not depend on the order of the samples, on
+    units or on an offset. Whole classes are not put into one third: a class that the factors were
+    not learned from would be recognized, since it differs from the others.
     """
     if data.bunches is not None:
         return data.bunches % THIRDS

@@ -83,7 +83,7 @@ class Model:
     n_iter : int
         Rounds made.
     converged : bool
-        Whether the subspaces converged.
+        Whether the objective converged.
     patterns : list of K ndarrays of shape (I_k, r_k)
         What each column of a projection stands for in the samples; empty for members of a bank.
     """
@@ -99,13 +99,13 @@ class Model:
 
     @classmethod
     def of(cls, statistics: ClassStatistics, solution: Solution, number: int, **more: Any) -> Self:
-        """The model with this number in a stack, and more that was learned."""
-        own = solution.columns(number)
+        """The model at this place in the stack of a solution, and more that was learned."""
+        projections = solution.columns(number)
         return cls(
             classes=statistics.classes,
             class_count=statistics.counts,
-            projections=own,
-            ranks=tuple(W.shape[1] for W in own),
+            projections=projections,
+            ranks=tuple(W.shape[1] for W in projections),
             objective=solution.objective[number, : solution.n_iter[number]],
             n_iter=int(solution.n_iter[number]),
             converged=bool(solution.converged[number]),
@@ -204,7 +204,10 @@ class Learner(Savable, BaseEstimator):
     def _model(
         self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> Any:
-        """What was learned of samples of this shape, from some solutions of a stack."""
+        """What was learned from samples of this shape.
+
+        `numbers` are the places of its models in the stack of the solution.
+        """
         raise NotImplementedError
 
     def _warn_of(self, model: Any) -> None:
@@ -244,12 +247,14 @@ class Learner(Savable, BaseEstimator):
         ranks = np.array([[member._asked_ranks(shape, classes)[0]] for member in members])
         rounds = method._recipe().expected_rounds(len(shape))
         memory = parameters.memory_budget()
-        rows = len(samples) if len(shape) == 1 else prod(samples.shape)
-        with one_thread(rows <= MEDIUM):  # few vectors
+        # Several threads are slower on few vectors, and on tensors with few numbers in all.
+        amount = len(samples) if len(shape) == 1 else prod(samples.shape)
+        with one_thread(amount <= MEDIUM):
             statistics = statistics_of(samples, labels, weight, classes, ranks, rounds, memory)
         model = self._learn(statistics, info["sample_shape_"])
-        small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
-        if not (method._streams and small and tables_fit(shape, len(classes), memory)):
+        # Small moments stay in memory, so that `partial_fit` can go on after a `fit`.
+        are_small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
+        if not (method._streams and are_small and tables_fit(shape, len(classes), memory)):
             return self._set_fitted(info, model)
         if isinstance(statistics, MomentStatistics):
             return self._set_fitted(info, model, statistics.moments)
@@ -343,12 +348,15 @@ class Learner(Savable, BaseEstimator):
     # -- the steps -------------------------------------------------------------------------------
 
     def _learn(self, statistics: ClassStatistics, shape: Shape) -> Any:
-        """What is learned of samples of this shape; the estimator itself stays as it is."""
+        """The model of samples of this shape: scatters, solution, model, patterns.
+
+        The estimator itself does not change.
+        """
         members = self._members(statistics.classes)
-        pairs = [member._problem(statistics) for member in members]  # of scatters, eqs 17 and 18
-        problem = Problem.stacked(pairs)
-        small = isinstance(statistics, MomentStatistics) or len(problem) > 1
-        with threads_for(problem.shape, small, len(problem)) as threads:
+        problems = [member._problem(statistics) for member in members]  # pairs such as S_O and S_I
+        problem = Problem.stacked(problems)
+        of_stacks = isinstance(statistics, MomentStatistics) or len(problem) > 1
+        with threads_for(problem.shape, of_stacks, len(problem)) as threads:
             solution = solve(problem, members[0]._recipe(), threads)  # Algorithm 1
         model = self._model(statistics, solution, np.arange(len(problem)), shape)
         members[0]._warn_unless_converged(solution)
@@ -439,7 +447,10 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     def _map_samples(
         self, input_info: InputInfo, X: Samples, weight: Array | None
     ) -> tuple[InputInfo, Samples]:
-        """What is known of the samples, and the batch as seen: a kernel learns its map here."""
+        """What is known of the samples, and the samples that the method solves for.
+
+        CSDA flattens them here, and KernelCSDA learns and applies its map.
+        """
         return input_info, X.reshape(len(X), -1) if self._flattens else X
 
     def _default_ranks(self, shape: Shape, classes: Array) -> Shape:
@@ -485,7 +496,10 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         return [self]
 
     def _asked_ranks(self, shape: Shape, classes: Array) -> tuple[Shape, dict[int, float]]:
-        """A rank per mode, and the modes whose rank follows from a share: the whole, until then."""
+        """A rank per mode, and the modes whose rank follows from a share of scatter.
+
+        These modes keep their full size until `_settings` has computed the rank.
+        """
         asked: object = self.ranks
         if isinstance(asked, Mapping):  # of a class-specific method, ranks of each class
             positive = parameters.check_positive(getattr(self, "positive", None), classes)
@@ -495,7 +509,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
         return parameters.check_ranks(asked, shape)
 
     def _settings(self, statistics: ClassStatistics) -> dict[str, Any]:
-        """Ranks and ridge of its problem; shares of scatter become ranks here."""
+        """Ranks and ridge of its problem; shares of scatter are turned into ranks here."""
         ranks, shares = self._asked_ranks(statistics.given.means.shape[1:], statistics.classes)
         if shares:
             found = dict(enumerate(ranks)) | ranks_of_shares(statistics, shares)
@@ -516,7 +530,7 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
     def _model(
         self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> Model:
-        """What was learned of samples of this shape: the solution with this number in a stack."""
+        """What was learned from samples of this shape: the model at one place of a stack."""
         return Model.of(statistics, solution, int(numbers[0]))
 
     def _warn_unless_converged(self, solution: Solution) -> None:

@@ -112,7 +112,10 @@ class ClassSpecificProjector(TensorProjector):
     # -- what is learned -------------------------------------------------------------------------
 
     def _problem(self, statistics: ClassStatistics, shift: float = 0.0) -> Problem:
-        """Everything else far from the positive mean, or a point behind it, the class tight."""
+        """The two scatters: other samples about the positive mean, over the positive samples.
+
+        With a `shift` both are about a point behind the positive mean; see `class_specific`.
+        """
         positive = parameters.check_positive(self.positive, statistics.classes)
         negatives = self._kind_of_negatives(statistics.counts)
         # The difference of two class means has rank one, seen through columns of ones.
@@ -133,10 +136,10 @@ class ClassSpecificProjector(TensorProjector):
         return self.solver != "null_space"
 
     def _kind_of_negatives(self, counts: Array) -> str:
-        """The scatter of the negatives that was asked for, or that goes with the decision.
+        """The parameter `negatives`; if it is None, the choice that goes with the decision.
 
-        One mean of everything else is not enough for all ranks of a tensor: with two classes,
-        their samples count, too.
+        At defaults that is "means", not "samples" as in the paper (eq. 17). With two classes there
+        is only one other mean, which is not enough for all ranks of a tensor, so it is "both".
         """
         if self.negatives is not None:
             return self.negatives
@@ -153,7 +156,7 @@ class ClassSpecificProjector(TensorProjector):
     def _model(
         self, statistics: ClassStatistics, solution: Solution, numbers: Array, shape: Shape
     ) -> ClassModel:
-        """What was learned of samples of this shape: the solution with this number in a stack."""
+        """What was learned from samples of this shape: the model at one place of a stack."""
         (found,) = self._models([self], statistics, solution, numbers, shape)
         return found
 
@@ -165,7 +168,11 @@ class ClassSpecificProjector(TensorProjector):
         numbers: Array,
         shape: Shape,
     ) -> list[ClassModel]:
-        """What methods for some classes learned, with what decides in the subspace of each."""
+        """What the members learned: the subspace of each, and the likelihood ratio in it.
+
+        There is no ratio where distances decide. With two classes it comes from their covariances
+        (`tight_gaussian`), otherwise from the class means (`likelihood_ratio_terms`).
+        """
         models = [
             member._subspace(statistics, solution, int(number), shape)
             for member, number in zip(members, numbers, strict=True)
@@ -180,13 +187,13 @@ class ClassSpecificProjector(TensorProjector):
             scatter = statistics.within()
             stacks = projection_stacks(models, statistics)
             within = np.concatenate([projected_trace(scatter, seen) for _, seen in stacks])
-        free = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
+        freedom = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
         steps, turn = statistics.scaled_class_means
         decided = []
         for model, squares in zip(models, within, strict=True):
             seen_shape = tuple(len(W) for W in model.projections)
             Z = project(steps.reshape(-1, *seen_shape), model.projections).reshape(len(steps), -1)
-            noise = float(squares) / free / prod(model.ranks)  # variance about class means
+            noise = float(squares) / freedom / prod(model.ranks)  # variance about class means
             contrasts, offset, anchors = likelihood_ratio_terms(
                 Z, turn, statistics.counts, model.positive_index, noise
             )
@@ -196,7 +203,7 @@ class ClassSpecificProjector(TensorProjector):
     def _subspace(
         self, statistics: ClassStatistics, solution: Solution, number: int, shape: Shape
     ) -> ClassModel:
-        """The model of a class before anything decides in it: one solution of a stack."""
+        """The model of a class at one place of the solution, without a likelihood ratio."""
         positive = parameters.check_positive(self.positive, statistics.classes)
         return ClassModel.of(
             statistics,
@@ -231,8 +238,8 @@ class ClassSpecificProjector(TensorProjector):
             if asked is None:
                 continue
             ranks, shares = parameters.check_ranks(asked, [len(W) for W in one.projections])
-            numbers = [k for k in range(len(ranks)) if k not in shares]
-            if all(one.ranks[k] >= ranks[k] for k in numbers):
+            given_as_ranks = [k for k in range(len(ranks)) if k not in shares]
+            if all(one.ranks[k] >= ranks[k] for k in given_as_ranks):
                 continue
             negatives = self._kind_of_negatives(one.class_count)
             source = {

@@ -1,4 +1,8 @@
-"""Algorithm 1: solve one mode at a time, until the subspaces converge, for a stack of models."""
+"""Algorithm 1: solve one mode at a time, until the objective converges, for a stack of models.
+
+`solve` first looks for vectors that can be solved in one step (`shared_core`). `_solve_stack` cuts
+what is left into stacks that fit into the cache, and `_alternate` is Algorithm 1 for one of these.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +86,7 @@ class Solution:
     n_iter : ndarray of shape (M,)
         Rounds made for each model.
     converged : ndarray of shape (M,)
-        Whether its subspaces converged.
+        Whether its objective converged.
     kept_by_column : ndarray of shape (M, max r_K)
         What each column of the last projection sees of the scatter to keep.
     suppressed : ndarray of shape (M,)
@@ -201,7 +205,7 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
 
 
 def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
-    """`solve` for models that share nothing that could be solved once."""
+    """`solve` for models that share nothing: how many are solved together, in which order."""
     scatters = (
         [problem.maximise] if problem.minimise is None else [problem.maximise, problem.minimise]
     )
@@ -266,7 +270,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
                 factors[k] = W
             else:
                 factors[k][active] = W
-        # The objective (eq. 14) after this round; a model stops when it rises no more.
+        # The objective (eq. 14) after this round; a model stops when it has converged.
         kept[active], suppressed[active], reached = moving.objective(W, pair)
         objective[active, t:] = reached[:, None]
         n_iter[active] = t + 1
@@ -286,7 +290,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
 
 
 def _has_converged(objective: Array, tol: float) -> Array:
-    """Whether each model's objective (M, rounds) changes little, or rises no more."""
+    """Whether each objective (M, rounds) changed little, or has not risen for `PATIENCE` rounds."""
     rounds = objective.shape[1]
     if rounds == 1:
         return np.zeros(len(objective), dtype=bool)
@@ -336,11 +340,12 @@ def subspace_distance(first: Array, second: Array) -> Array:
 
 
 def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
-    """What the first solutions see of each mode, (M, I_k, width), and the first answer.
+    """The starting projections (M, I_k, width) of each mode, and the pair of the first mode.
 
-    Samples that sum to zero along a mode, such as windows without their mean, are nothing but
-    rounding seen through columns of ones. They are seen as they are, then. So is the difference of
-    two class means: through columns of ones it has rank one, and so has every mode after it.
+    These are columns of ones or identities. Two cases start from identities in any case. Samples
+    that sum to zero along a mode, such as windows without their mean, leave only rounding errors
+    when they are projected on ones. And the difference of two class means has rank one after that
+    projection, and so has every mode after it (`whole_start`).
     """
     if init not in ("ones", "identity"):
         raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")

@@ -147,7 +147,11 @@ class Problem:
         return replace(self, **own)
 
     def pair(self, mode: int, factors: Factors, products: Products | None = None) -> Pair:
-        """Both scatters along a mode, and the ridge that the second one gets: never quite zero."""
+        """Both scatters along a mode, and the ridge of the second one, which is never quite zero.
+
+        `factors` are the projections of all modes; that of this mode is not used. `products` keeps
+        what the next mode can use again.
+        """
         n = self.shape[mode]
         if self.minimise is None:
             (A,) = along_mode([self.maximise], mode, factors, products)
@@ -165,9 +169,11 @@ class Problem:
         return Pair(A, B, np.maximum(ridge, least)[:, None] * units)
 
     def objective(self, W: Array, pair: Pair) -> tuple[Array, Array, Array]:
-        """What columns of W keep of A, (M, r), W leaves of B and the objective of each model, (M,).
+        """How much scatter projections W keep, and the objective of each model.
 
-        The objective is the kept scatter, over the suppressed one with its ridge if there is one.
+        Returns the kept scatter by column, (M, r), the suppressed scatter without its ridge, (M,),
+        and the objective, (M,): kept over suppressed with its ridge, or kept alone if nothing is
+        suppressed.
         """
         kept = np.einsum("mir,mir->mr", W, pair.keep @ W)
         if self.minimise is None:
@@ -197,14 +203,21 @@ def class_specific(
     shift: float = 0.0,
     **settings: Any,
 ) -> Problem:
-    """Everything else far from the mean of class number `positive`, that class tight around it.
+    """The problem of one class: other samples far from its mean M_p, its own samples near to it.
+
+    `outside` is the scatter to maximise (S_O, eq. 17) and `inside` the one to minimise (S_I,
+    eq. 18), before the choices below.
+
+    With ``negatives="means"`` the mean of each other class stands for its samples. With "both" a
+    twentieth of the scatter of other samples about their class means is added.
 
     With shrinkages s of each class the scatter to suppress is ``(1 - s_p) S_I + s_p (share S_w +
-    ridge I / mean(s))``: the ridge is a part of what is shrunk towards, so that classes share that
-    part whatever their shrinkage. If all have the same, it is the ridge as it is. With
-    ``negatives="means"`` the mean of each other class stands for its samples. With "both" a
-    twentieth of the scatter of other samples about their class means is added. A `shift` t measures
-    both from M_p + t (M_p - M_o) instead, where M_o is the mean of the other samples.
+    ridge I / mean(s))``, where share is n_p / N. The ridge is a part of what is shrunk towards, so
+    that classes share that part whatever their shrinkage. If all shrinkages are equal, the ridge is
+    what the parameter says.
+
+    A `shift` t measures both from M_p + t (M_p - M_o) instead, where M_o is the mean of the other
+    samples.
     """
     each = np.broadcast_to(np.asarray(shrinkages, dtype=float), statistics.counts.shape)
     shrinkage = float(each[positive])
@@ -216,7 +229,7 @@ def class_specific(
         outside = total + apart - inside  # S_O, eq. 17
     else:  # means stand for the other samples: the total is not asked for by itself
         total = statistics.within() + statistics.between()
-        outside = statistics.between() + apart
+        outside = statistics.between() + apart  # class means about M_p, each times its count
     if negatives == "both":
         outside = outside + (statistics.within() - inside) * OTHER_SAMPLES
     if shrinkage > 0:
