@@ -62,7 +62,10 @@ NOBODY = np.empty((0, 0))
 
 
 class ClassSizes(NamedTuple):
-    """The classes of the scored samples, and what is left of them without each sample."""
+    """Counts of the classes, and what changes when each scored sample is left out.
+
+    Scored samples are those that are left out in turn: the sketch, or some of it.
+    """
 
     codes: Array  # (n,), the class of each scored sample
     weights: Array  # (n,), of the scored samples
@@ -264,9 +267,9 @@ class Frame:
     noise_rows : ndarray of shape (n,) or None
         Which rows of the noise are the deviations of the scored samples, if they are its rows.
     is_level : bool
-        Whether left-out scores compare classes of the same size. In the space of a kernel all
-        samples are nearly orthogonal, so that the constants of the classes decide. Only the class
-        of a left-out sample lacks one sample, which would give it away.
+        Whether left-out scores are corrected for the sample that its class lacks. In the space of
+        a kernel all samples are nearly orthogonal, so the constants of the classes decide, and
+        these depend on the number of samples. The class with one sample less would be recognized.
     axes_of_noise : Axes or None
         The axes of T, where they are known.
     """
@@ -360,7 +363,10 @@ class Frame:
             self.kept_axes[key] = axes._replace(samples=empty, squares=empty, products=empty)
 
     def counted(self, counts: Array) -> Array:
-        """Counts as the formula uses them: with structure each new one takes an eigenproblem."""
+        """Counts as the formula uses them.
+
+        With structure each different count takes an eigenproblem, so counts are rounded.
+        """
         if self.spread is None:
             return counts
         quarters = np.maximum(np.round(4 * counts) / 4, 0.25)

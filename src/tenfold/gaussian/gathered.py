@@ -133,7 +133,10 @@ class Sketch:
         return replace(self, **columns)
 
     def merged(self) -> Sketch:
-        """At most `SKETCH` samples, equal ones of a class as one, in an order that is their own."""
+        """At most `SKETCH` samples; equal samples of a class become one.
+
+        They are sorted by class and hash, so their order does not depend on how they came.
+        """
         by = np.lexsort((self.keys, self.order, self.codes))
         codes = self.codes[by]
         keys = self.keys[by]
@@ -168,7 +171,10 @@ def _waiting(order: Array) -> Array:
 
 
 def first_of_each(order: Array, weights: Array, codes: Array, most: int) -> Array:
-    """The places of at most so many samples, with at most the same number from each class."""
+    """The rows of the first samples of each class, at most `most` in all.
+
+    The order follows from hashes and weights. Each class gets the same number, or all it has.
+    """
     # A sample with twice the weight is as likely to be kept as two samples.
     priority = _waiting(order) / weights
     by, place, n_each = _ranked(priority, codes, most)

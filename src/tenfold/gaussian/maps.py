@@ -307,7 +307,7 @@ class CentredMap:
         return self.raw(X) - self.mean
 
     def residual(self, X: Array) -> Array | float:
-        """None: the features are all there is."""
+        """0: the features are all there is."""
         return 0.0
 
     def moved(self, X: Array, step: Array) -> Self:

@@ -36,7 +36,7 @@ TIE = 1e-9  # nats: what must be gained to prefer a later choice
 
 
 class Answers(NamedTuple):
-    """The labels of left-out samples."""
+    """The labels of left-out samples, with all that the log loss of their scores needs."""
 
     codes: Array  # (n,), the class of each sample
     weights: Array  # (n,), how many samples each stands for

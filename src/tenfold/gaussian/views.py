@@ -282,7 +282,7 @@ class Data:
 
 
 def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candidate:
-    """One of the views that come with tenfold, but for "kronecker".
+    """One of the views that come with tenfold; "kronecker" is made by `structured_candidate`.
 
     Parameters
     ----------
@@ -310,20 +310,20 @@ def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candida
         feature_map = kernel
         frame = Frame.of_samples(features, summary.sketch_sizes, is_level=True)
     else:
-        about_0: LengthMap | FilterMap | GradientMap
+        uncentred: LengthMap | FilterMap | GradientMap
         if name == "length":
-            about_0 = LengthMap(summary.mean, np.zeros_like(summary.mean))
+            uncentred = LengthMap(summary.mean, np.zeros_like(summary.mean))
         elif name == "filters":
-            about_0 = FilterMap.of_samples(sketch.X, sketch.weights, summary.shape)
+            uncentred = FilterMap.of_samples(sketch.X, sketch.weights, summary.shape)
         else:
-            about_0 = GradientMap.of_samples(sketch.X, sketch.weights, summary.shape)
-        raw = about_0.raw(sketch.X)
-        middle = sketch.weights @ raw / sketch.weights.sum()
-        if isinstance(about_0, LengthMap):
-            feature_map = replace(about_0, direction=middle)
+            uncentred = GradientMap.of_samples(sketch.X, sketch.weights, summary.shape)
+        raw = uncentred.raw(sketch.X)
+        mean_feature = sketch.weights @ raw / sketch.weights.sum()
+        if isinstance(uncentred, LengthMap):
+            feature_map = replace(uncentred, direction=mean_feature)
         else:
-            feature_map = replace(about_0, mean=middle)
-        frame = Frame.of_samples(raw - middle, summary.sketch_sizes)
+            feature_map = replace(uncentred, mean=mean_feature)
+        frame = Frame.of_samples(raw - mean_feature, summary.sketch_sizes)
     return Candidate(name, PRICES[name], feature_map, frame, judge_of(data, frame))
 
 
@@ -494,7 +494,10 @@ def typical_count(counts: Array) -> float:
 
 
 def improves(plain: Array, other: Array, answers: Answers, price: float) -> bool:
-    """Whether some share of other scores lowers the loss of plain ones by the price in nats."""
+    """Whether mixing other scores into plain ones lowers the loss by the price in nats.
+
+    Mixtures with each of `LOOK_SHARES` are tried.
+    """
     temperature, _ = best_temperature(other, answers)
     before = answers.loss(plain)
     for share in LOOK_SHARES:

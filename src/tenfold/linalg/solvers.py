@@ -31,7 +31,7 @@ def ratio_trace(maximise: Array, minimise: Array, rank: int | Array) -> Array:
 
     The columns are scaled so that ``W^T B W = I``: in this metric the minimised scatter is a
     sphere. The solution for rank r is the first r columns of the solution for any higher rank.
-    Directions in which A vanishes tell nothing and come as columns of zeros.
+    Directions in which A vanishes carry no information and come as columns of zeros.
 
     Parameters
     ----------
@@ -79,7 +79,10 @@ def ratio_trace_of_columns(columns: Array, minimise: Array, rank: int | Array) -
 
 
 def _in_metric(whitener: Array, values: Array, vectors: Array, spread: Array) -> Array:
-    """Directions W with ``W^T B W = I``, of eigenvectors in that metric; A has this diagonal."""
+    """Directions W with ``W^T B W = I``, from eigenvectors of the whitened A.
+
+    `spread` is the diagonal of A. Directions in which A is only rounding become zeros.
+    """
     W = whitener @ _that_tell(values, vectors)
     seen = (np.abs(W) * np.sqrt(spread)[..., None]).sum(axis=-2) ** 2  # as much as any such A
     tells = values > 10 * W.shape[-2] * np.finfo(float).eps * seen  # more than the rounding of A

@@ -99,14 +99,14 @@ class ClassSums:
         that no outlier draws it away from the others.
         """
         w = np.ones(len(rows)) if weight is None else weight[rows]
-        own = float(w.sum())
-        if own <= OUTWEIGHED * self.anchors[c]:
+        block_weight = float(w.sum())
+        if block_weight <= OUTWEIGHED * self.anchors[c]:
             return
         if weight is not None:
             rows = np.sort(rows[np.argsort(-w, kind="stable")[:SHIFT_ROWS]])
             rows = rows[weight[rows] >= w.max() / OUTWEIGHED]
         shift = np.median(gather(X, rows[:SHIFT_ROWS], np.float64), axis=0)
-        self.anchors[c] = own
+        self.anchors[c] = block_weight
         self.narrow[c] = isinstance(X, np.ndarray) and X.dtype in NARROW
         shift = shift.astype(np.float32) if self.narrow[c] else shift
         n = self.counts[c]

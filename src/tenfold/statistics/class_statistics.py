@@ -8,8 +8,8 @@
 
 `ClassStatistics` says what can be asked, and `MomentStatistics` answers from class moments. The
 samples answer the same questions, in memory or by passes over a store (`sample_statistics`).
-Statistics are made for one fit and go with it: they keep the scatters that
-were asked for, so that the models of a stack share them.
+Statistics are made for one fit and discarded after it. They keep the scatters that were asked for,
+so that the models of a stack share them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Make = TypeVar("Make", bound=Callable[..., "Scatter"])
 
 
 def made_once(make: Make) -> Make:
-    """A scatter that is made when it is first asked for: who asks again gets the same terms."""
+    """A decorator: the scatter is made when it is first asked for, and kept.
+
+    Before the first one, samples whose squares are too large or too small are refused.
+    """
 
     @wraps(make)
     def scatter(self: ClassStatistics, *args: int) -> Scatter:
@@ -83,8 +86,9 @@ class ClassStatistics(ClassMeans, ABC):
     def scaled_class_means(self) -> tuple[Array, Array | None]:
         """Class means about the mean of all, times the roots of the counts; as samples came.
 
-        They are no more rows (k, I) than numbers: where there are more classes, a turn (C, k) of
-        these rows gives them.
+        Returns rows (k, I) and a matrix `turn`. With at most I classes, each row is that of a
+        class, and `turn` is None. With more classes there are I rows, and ``turn @ rows`` are those
+        of the classes; `turn` (C, k) has orthonormal columns.
         """
         steps = (self.given.means - self.given.mean).reshape(len(self.counts), -1)
         steps *= np.sqrt(self.counts)[:, None]
@@ -121,9 +125,11 @@ class ClassStatistics(ClassMeans, ABC):
     @made_once
     def between(self) -> Scatter:
         """``sum_c n_c (M_c - M)(M_c - M)^T`` (eq. 10)."""
-        everybody = np.zeros(len(self.counts), dtype=np.intp)
-        seen = np.flatnonzero(self.counts)
-        return Scatter.of(SampleTerm(self.means, self.mean[None], everybody, [seen], self.counts))
+        centre_of = np.zeros(len(self.counts), dtype=np.intp)  # all about the same mean
+        present = np.flatnonzero(self.counts)
+        return Scatter.of(
+            SampleTerm(self.means, self.mean[None], centre_of, [present], self.counts)
+        )
 
     @made_once
     def mean_offset_scatter(self, p: int) -> Scatter:

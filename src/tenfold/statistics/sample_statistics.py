@@ -1,4 +1,4 @@
-"""The questions of `moments` answered from the samples, in memory or by passes over a source.
+"""The questions of `class_statistics` answered from samples, in memory or by passes over a source.
 
 For few samples of large size, going through the samples is cheaper than an I x I table per class.
 `SampleStatistics` answers each question from the samples or, when many models ask it many times,

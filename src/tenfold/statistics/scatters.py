@@ -60,7 +60,7 @@ class Scatter:
     Parameters
     ----------
     terms : tuple of Summand
-        What is added up. A stack of one model serves all.
+        What is added up: terms with coefficients. If it is for one model, it serves all models.
 
     Examples
     --------
