@@ -170,7 +170,7 @@ def _csda_scores(
     for shrinkage in dict.fromkeys(candidate.shrinkage for candidate in candidates):
         (W,) = _solved(method, [Candidate(widest, shrinkage)], statistics, "ones", max_iter=1)
         mine = [r for r, candidate in enumerate(candidates) if candidate.shrinkage == shrinkage]
-        for person, mean in enumerate(statistics.full_means):
+        for person, mean in enumerate(statistics.given.means):
             lengths = np.cumsum(((flat - mean) @ W[person]) ** 2, axis=1)  # for every dimension
             for r in mine:
                 scores[person, r] = -lengths[:, min(candidates[r].rank, widest) - 1]
