@@ -258,7 +258,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
             # Scatters along mode k, seen through the other projections (eqs 17 and 18).
             seen = start if recipe.direct else [W[active] for W in factors]
             pair = first_pair if t == k == 0 else moving.pair(k, seen, products)
-            # The r_k directions that keep most of S_O for what they keep of S_I (eq. 19).
+            # The r_k directions with the most S_O in proportion to S_I with its ridge (eq. 19).
             S_I = pair.suppress + pair.ridge[:, None, :] * np.eye(problem.shape[k])
             if columns is None:
                 W = recipe.solver(pair.keep, S_I, moving.ranks[:, k])

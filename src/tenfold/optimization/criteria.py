@@ -223,11 +223,11 @@ def class_specific(
     shrinkage = float(each[positive])
     share = float(statistics.counts[positive] / statistics.count)
     inside = statistics.in_class(positive)  # S_I, eq. 18
-    apart = statistics.mean_offset_scatter(positive)
+    apart = statistics.mean_offset_scatter(positive)  # N (M_p - M)(M_p - M)^T
     if negatives == "samples":
         total = statistics.total()
         outside = total + apart - inside  # S_O, eq. 17
-    else:  # means stand for the other samples: the total is not asked for by itself
+    else:  # means stand for the other samples; the total is made of terms that are needed anyway
         total = statistics.within() + statistics.between()
         outside = statistics.between() + apart  # class means about M_p, each times its count
     if negatives == "both":
