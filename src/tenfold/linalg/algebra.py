@@ -250,10 +250,13 @@ def pack_table(matrix: Array, shape: tuple[int, ...]) -> Array:
     """The part of an (I, I) scatter that mode scatters depend on, of shape (L_1, ..., L_K).
 
     Entry ((i, i'), (j, j'), ...) is the mean over exchanging the two indices of each mode. The
-    first mode needs none, since the scatter is symmetric. Only its upper triangle is read.
+    first mode needs none, since the scatter is symmetric. Only its upper triangle is read. Of
+    vectors it is the scatter itself, which needs no unpacking.
     """
     first = shape[0]
     rest = shape[1:]
+    if not rest:
+        return np.asarray(np.triu(matrix) + np.triu(matrix, 1).T)
     rows, columns = np.triu_indices(first)
     blocks = matrix.reshape(first, prod(rest), first, prod(rest))
     table = blocks[rows, :, columns, :]  # (L_1, I / I_1, I / I_1)

@@ -251,11 +251,12 @@ class Learner(Savable, BaseEstimator):
         amount = len(samples) if len(shape) == 1 else prod(samples.shape)
         with one_thread(amount <= MEDIUM):
             statistics = statistics_of(samples, labels, weight, classes, ranks, rounds, memory)
-        model = self._learn(statistics, info["sample_shape_"])
         # Small moments stay in memory, so that `partial_fit` can go on after a `fit`.
         are_small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
         if not (method._streams and are_small and tables_fit(shape, len(classes), memory)):
-            return self._set_fitted(info, model)
+            del samples  # as a kernel sees them they may be a copy: it goes before the solution
+            return self._set_fitted(info, self._learn(statistics, info["sample_shape_"]))
+        model = self._learn(statistics, info["sample_shape_"])
         if isinstance(statistics, MomentStatistics):
             return self._set_fitted(info, model, statistics.moments)
         return self._set_fitted(info, model, moments_of(samples, labels, weight, classes))

@@ -248,6 +248,7 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     suppressed = np.zeros(n_models)
     converged = np.full(n_models, once)
     columns = few_columns(problem) if n_modes == 1 and recipe.solver is ratio_trace else None
+    solver = recipe.solver if columns is None else ratio_trace_of_columns
     start, first_pair = _start(problem, recipe.init)
     factors = list(start)
     products = Products()
@@ -256,14 +257,13 @@ def _alternate(problem: Problem, recipe: Recipe) -> Solution:
     for t in range(max_iter):
         for k in range(n_modes):
             # Scatters along mode k, seen through the other projections (eqs 17 and 18).
-            seen = start if recipe.direct else [W[active] for W in factors]
+            seen = start if recipe.direct or t == k == 0 else [W[active] for W in factors]
             pair = first_pair if t == k == 0 else moving.pair(k, seen, products)
             # The r_k directions with the most S_O in proportion to S_I with its ridge (eq. 19).
-            S_I = pair.suppress + pair.ridge[:, None, :] * np.eye(problem.shape[k])
-            if columns is None:
-                W = recipe.solver(pair.keep, S_I, moving.ranks[:, k])
-            else:
-                W = ratio_trace_of_columns(columns, S_I, moving.ranks[:, k])
+            S_I = pair.suppress.copy()
+            np.einsum("mii->mi", S_I)[...] += pair.ridge  # in place: a view of its diagonals
+            S_O = pair.keep if columns is None else columns
+            W = solver(S_O, S_I, moving.ranks[:, k])
             W = padded(W, widths[k])
             W = orthonormalised(W) if recipe.orthonormal else W
             if t == 0:
@@ -346,11 +346,12 @@ def _start(problem: Problem, init: str) -> tuple[list[Array], Pair]:
     that sum to zero along a mode, such as windows without their mean, leave only rounding errors
     when they are projected on ones. And the difference of two class means has rank one after that
     projection, and so has every mode after it (`whole_start`).
+    Vectors have no other mode, so any start does: ones, which take no memory.
     """
     if init not in ("ones", "identity"):
         raise ValueError(f"init is {init!r}; expected 'ones' or 'identity'")
     n_models = len(problem)
-    if init == "ones" and not problem.whole_start:
+    if len(problem.shape) == 1 or (init == "ones" and not problem.whole_start):
         ones = []
         for size, ranks in zip(problem.shape, problem.ranks.T, strict=True):
             columns = (np.arange(ranks.max()) < ranks[:, None]).astype(float)

@@ -205,4 +205,5 @@ class MomentStatistics(ClassStatistics):
     def in_class(self, p: int) -> Scatter:
         """S_p, the samples of class number p about their mean (eq. 18)."""
         matrix = self.moments.scatters[p]
-        return Scatter.of(TableTerm(self.shape, (pack_table(matrix, self.shape),)))
+        table = matrix if len(self.shape) == 1 else pack_table(matrix, self.shape)  # no copy
+        return Scatter.of(TableTerm(self.shape, (table,)))

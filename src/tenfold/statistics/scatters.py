@@ -12,6 +12,7 @@ A `Scatter` adds up terms; a `Term` holds one scatter for each of its groups, su
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -175,10 +176,13 @@ def along_mode(
         found = term.along_together(list(together.values()), mode, factors)
         answers |= zip(together, found, strict=True)
     result = []
+    uses = Counter((term, groups.tobytes()) for each in scatters for _, term, groups in each.terms)
     for scatter in scatters:
         total = np.zeros((n_models, size, size))
         for coefficient, term, groups in scatter.terms:
-            answer = answers[term, groups.tobytes()]
+            key = (term, groups.tobytes())
+            uses[key] -= 1
+            answer = answers[key] if uses[key] else answers.pop(key)  # asked for no more
             is_one = np.ndim(coefficient) == 0 and coefficient == 1
             total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
         result.append(total)
@@ -225,7 +229,7 @@ class TableTerm(Term):
     shape : tuple of K ints
         The shape (I_1, ..., I_K) of a sample.
     tables : tuple of G ndarrays of shape (L_1, ..., L_K)
-        One packed table per group.
+        One packed table per group; of vectors the scatter (I, I) itself.
     """
 
     shape: tuple[int, ...]
@@ -246,10 +250,10 @@ class TableTerm(Term):
         """Mode-k scatters of M models: each table contracted with the projectors W W^T."""
         size = self.shape[mode]
         packed = {q: pack_projectors(W) for q, W in enumerate(factors) if q != mode}
-        if not packed and self.n_groups == 1:  # vectors: one answer for all models
-            return np.broadcast_to(unpack(self.tables[0][None], size), (len(groups), size, size))
+        if not packed and len(set(groups.tolist())) == 1:  # vectors: one answer for all models
+            return np.broadcast_to(self.tables[groups[0]], (len(groups), size, size))
         if not packed:
-            return unpack(np.stack([self.tables[group] for group in groups]), size)
+            return np.stack([self.tables[group] for group in groups])
         # The first contraction takes all the time; along the largest mode it leaves the least.
         largest = max(packed, key=lambda q: self.shape[q])
         left_bytes = self.tables[0].nbytes // self.tables[0].shape[largest]
@@ -367,7 +371,7 @@ class SampleTerm(Term):
                 widths = [W.shape[2] / W.shape[1] for q, W in enumerate(factors) if q != mode]
                 bytes_per_model = int(Y.nbytes * max([1, *widths]))
                 for block in row_blocks(len(models), bytes_per_model, STACK_BYTES):
-                    own = [W[models[block]] for W in factors]
+                    own = [W if q == mode else W[models[block]] for q, W in enumerate(factors)]
                     result[models[block]] += mode_scatters(Y, mode, own)
         return result
 
