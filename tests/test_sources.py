@@ -13,6 +13,7 @@ import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -21,6 +22,7 @@ import tenfold.statistics.stores
 from tenfold import (
     CMDA,
     CSDA,
+    CSRDA,
     MCSDA,
     MPCA,
     ClassMoments,
@@ -34,6 +36,9 @@ from tenfold import (
 from tenfold.gathering.checkpoint import COMPARED, FILE
 from tenfold.methods import LINEAR_METHODS
 from tenfold.serialization.model_format import read, write
+from tenfold.statistics.class_statistics import MomentStatistics
+from tenfold.statistics.pooled import PooledMoments
+from tenfold.statistics.scatters import along_mode
 from tenfold.statistics.stores import BlockError, StoredSamples, check_block
 from ways import assert_same_model, learned, quiet
 
@@ -601,3 +606,60 @@ def test_folds_of_a_store_are_those_of_memory_and_a_verifier_reads_it_three_time
             np.testing.assert_array_equal(store.times, 3)
         in_memory = clone(estimator).fit(X, y, sample_weight)
         np.testing.assert_allclose(model.decision_function(X), in_memory.decision_function(X))
+
+
+# ── One class against all others ────────────────────────────────────────────────────────────────
+
+
+VERIFIED = {
+    "MCSDA": MCSDA(ranks=(3, 2)),
+    "MCSDA by distances": MCSDA(ranks=(3, 2), decision="distance"),
+    "MCSDA, both": MCSDA(ranks=(3, 2), negatives="both"),
+    "CSDA": CSDA(ranks=4),
+    "CSDA, own shrinkage": CSDA(ranks=4, shrinkage="auto"),
+    "null space": CSDA(ranks=4, solver="null_space"),
+    "CSRDA": CSRDA(ranks=4),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", VERIFIED)
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_verifier_of_a_store_pools_the_other_classes_and_learns_the_same(
+    method, n_classes, weighted
+):
+    rng = np.random.default_rng(7)
+    y = rng.permutation(np.arange(N) % n_classes)
+    X = rng.normal(size=(N, *SHAPE)) + rng.normal(size=(n_classes, *SHAPE))[y] + 10
+    weight = rng.random(N) + 0.1 if weighted else None
+    if weighted:
+        weight[:20] = 0
+    groups = y * 2 + rng.integers(0, 2, N) if n_classes == 3 else None  # a fold may hold one class
+    verifier = ClassSpecificVerifier(VERIFIED[method], positive=1, false_accept_rate=0.3)
+    inside = clone(verifier).fit(X, y, weight, groups)
+    outside = clone(verifier).fit(Recorder(X), y, weight, groups)
+    assert outside.threshold_ == pytest.approx(inside.threshold_, rel=1e-6)
+    assert outside.error_rates_ == pytest.approx(inside.error_rates_)
+    assert_same_model(outside.projector_, inside.projector_)
+
+
+def test_pooled_moments_say_what_moments_say(data):
+    X, y, weight = data
+    cells = 2 * y + np.arange(N) % 2
+    of_class = np.arange(6) // 2
+    table_of = np.array([0, 1, 2, 3, 0, 1])  # those of classes 0 and 2 are one
+    pooled = PooledMoments.of_store(StoredSamples.of(X), cells, weight, table_of)
+    for kept in ([1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 0, 1], [1, 1, 0, 1, 1, 1]):
+        here = np.array(kept, dtype=bool)
+        some = here[cells]
+        found = pooled.part(here, of_class, np.arange(3), 1)
+        exact = MomentStatistics.of(ClassMoments.from_batch(X[some], y[some], weight[some]))
+        assert_allclose(found.counts, exact.counts)
+        assert_allclose(found.means, exact.means)
+        assert found.traces.sum() == pytest.approx(exact.traces.sum())
+        assert found.traces[1] == pytest.approx(exact.traces[1])
+        whole = [np.eye(size)[None] for size in SHAPE]
+        pairs = [(s.in_class(1), s.within(), s.total()) for s in (found, exact)]
+        for own, other in zip(*(along_mode(each, 0, whole) for each in pairs), strict=True):
+            assert_allclose(own, other, rtol=1e-10)

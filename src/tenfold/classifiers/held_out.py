@@ -24,6 +24,7 @@ from tenfold.optimization.criteria import Problem
 from tenfold.statistics.accumulate import as_slice, row_blocks
 from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
 from tenfold.statistics.cost import Parts, PartStatistics, Split, renumbered, with_tables
+from tenfold.statistics.pooled import OneClassStatistics
 from tenfold.statistics.sample_statistics import HeldOutStatistics, SampleStatistics
 from tenfold.statistics.stores import OfBlock, Source, over_blocks
 from tenfold.statistics.subspace import ratio_at, signed_distance
@@ -102,7 +103,11 @@ def fold_models(
             ranks = np.array([[model._asked_ranks(seen.shape[1:], classes)[0]]])
             rounds = model._recipe().expected_rounds(seen.ndim - 1)
             memory = parameters.memory_budget()
-            found = PartStatistics.of(seen, y, weight, classes, parts, ranks, rounds, memory)
+            # Scatters of other classes are pooled, unless the shrinkage follows from each of them.
+            positive = -1 if model.shrinkage == "auto" else plan.positive
+            found = PartStatistics.of(
+                seen, y, weight, classes, parts, ranks, rounds, memory, positive
+            )
             if not of_all:
                 whole = found.part(0)
                 of_all = fit_fold_models(model, input_info, [whole])
@@ -139,7 +144,8 @@ def fit_fold_models(
     if not parts:
         return []
     problem = Problem.stacked([model._problem(statistics) for statistics in parts])
-    small = isinstance(parts[0], MomentStatistics) or len(problem) > 1
+    of_tables = isinstance(parts[0], MomentStatistics | OneClassStatistics)
+    small = of_tables or len(problem) > 1
     with threads_for(problem.shape, small, len(problem)) as threads:
         solution = solve(problem, model._recipe(), threads)
     result = []

@@ -39,16 +39,19 @@ class ClassSums:
     The shift is a value of the samples' own precision, so z is exact to its last bit even when
     the data sit on a large offset. Products are in float64, or in float32 for blocks of float32
     samples that lose nothing by it (`float32_suffices`); rows far beyond the typical one are
-    always multiplied in float64, and sums are in float64.
+    always multiplied in float64, and sums are in float64. Classes may share a table: `table_of`
+    (C,) says which is whose, and a table is the sum of the scatters of its classes.
     """
 
-    def __init__(self, classes: Array, shape: tuple[int, ...]):
+    def __init__(self, classes: Array, shape: tuple[int, ...], table_of: Array | None = None):
         size = prod(shape)
+        self.table_of = np.arange(len(classes)) if table_of is None else table_of
+        n_tables = int(self.table_of.max(initial=-1)) + 1
         self.classes, self.shape = classes, shape
         self.counts = np.zeros(len(classes))
         self.shifts = np.zeros((len(classes), size))
         self.sums = np.zeros((len(classes), size))
-        self.grams = np.zeros((len(classes), size, size))  # upper triangles
+        self.grams = np.zeros((n_tables, size, size))  # upper triangles
         self.anchors = np.zeros(len(classes))  # the weight of the block that the shift is from
         self.narrow = np.zeros(len(classes), dtype=bool)  # the shift is a float32 number
 
@@ -65,6 +68,7 @@ class ClassSums:
             wide[at] = old
             setattr(self, name, wide)
         self.classes = union
+        self.table_of = np.arange(len(union))
 
     def add(self, X: Array, labels: Array, weight: Array | None) -> None:
         """Add one block of samples."""
@@ -111,9 +115,10 @@ class ClassSums:
         shift = shift.astype(np.float32) if self.narrow[c] else shift
         n = self.counts[c]
         if n > 0:  # the same sums about the new shift
-            add_gram(self.grams[c], self.sums[c : c + 1], -1 / n)
+            gram = self.grams[self.table_of[c]]
+            add_gram(gram, self.sums[c : c + 1], -1 / n)
             self.sums[c] -= n * (shift - self.shifts[c])
-            add_gram(self.grams[c], self.sums[c : c + 1], 1 / n)
+            add_gram(gram, self.sums[c : c + 1], 1 / n)
         self.shifts[c] = shift
 
     def _add_rows(
@@ -144,7 +149,7 @@ class ClassSums:
                 self.sums[c] += times(1.0, Z.T, w.astype(dtype))
             if weight is not None:
                 Z *= asarray_like(np.sqrt(w).astype(dtype)[:, None], Z)
-            add_gram(self.grams[c], Z)
+            add_gram(self.grams[self.table_of[c]], Z)
 
     def _float32_limit(self, c: int, X: Array, rows: Array, weight: Array | None) -> float | None:
         """Up to which squared length rows of a class may be multiplied in float32; None for none.
@@ -168,7 +173,7 @@ class ClassSums:
         return limit if float32_suffices(near.reshape(len(near), *self.shape)) else None
 
     def finish(self) -> tuple[Array, Array, Array]:
-        """Counts (C,), means (C, I_1, ..., I_K) and scatters (C, I, I) of what was added."""
+        """Counts (C,), means (C, I_1, ..., I_K) and scatters (T, I, I) of what was added."""
         n = np.where(self.counts > 0, self.counts, 1.0)
         means = (self.shifts + self.sums / n[:, None]).reshape(-1, *self.shape)
         squares = np.diagonal(self.grams, axis1=1, axis2=2)
@@ -177,8 +182,9 @@ class ClassSums:
                 "moments are not finite: samples hold NaN, infinity, or numbers whose squares are "
                 "larger than a float64; repair, leave out or rescale these samples"
             )
-        for c, gram in enumerate(self.grams):
-            add_gram(gram, self.sums[c : c + 1], -1 / n[c])
+        for c, table in enumerate(self.table_of):
+            add_gram(self.grams[table], self.sums[c : c + 1], -1 / n[c])
+        for gram in self.grams:
             for start in range(0, len(gram), TILE):  # the lower triangle, tile by tile
                 own = slice(start, start + TILE)
                 gram[start + TILE :, own] = gram[own, start + TILE :].T

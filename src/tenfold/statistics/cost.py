@@ -21,12 +21,13 @@ from tenfold.linalg.algebra import Array
 from tenfold.linalg.constants import ADDING, KEPT_BYTES, MEMORY_BUDGET, PACK, READ, THIN, TURN
 from tenfold.statistics.class_statistics import ClassStatistics, MomentStatistics
 from tenfold.statistics.moments import ClassMoments
+from tenfold.statistics.pooled import PooledMoments
 from tenfold.statistics.sample_statistics import (
     PassStatistics,
     SampleStatistics,
     SpanStatistics,
 )
-from tenfold.statistics.stores import ArraySamples, Source
+from tenfold.statistics.stores import ArraySamples, Source, StoredSamples
 
 
 def tables_fit(shape: tuple[int, ...], tables: int, memory: float) -> bool:
@@ -269,7 +270,8 @@ class PartStatistics(NamedTuple):
     ranks: Array
     rounds: int
     memory: float
-    moments: ClassMoments | None  # of the atoms, if parts share them
+    moments: ClassMoments | PooledMoments | None  # of the atoms, if parts share them
+    positive: int  # the number of the one class that is told from all others, where they are pooled
 
     @classmethod
     def of(
@@ -282,6 +284,7 @@ class PartStatistics(NamedTuple):
         ranks: Array,
         rounds: int,
         memory: float = MEMORY_BUDGET,
+        positive: int = -1,
     ) -> PartStatistics:
         """Decide how parts are made, and read the samples if parts share their moments.
 
@@ -297,10 +300,18 @@ class PartStatistics(NamedTuple):
             Which samples belong to which part.
         ranks, rounds, memory
             What will be asked of each of the statistics, as `statistics_of` has it.
+        positive : int
+            The number of a class if nobody asks for the scatter of any other: those of a store
+            are pooled, then. -1 if somebody does.
         """
         n_parts, n_atoms = parts.times.shape
         n = len(X)
         shape = X.shape[1:]
+        pools = positive >= 0 and isinstance(X, StoredSamples)
+        if pools:
+            alike = np.vstack([parts.of_class == positive, parts.times])
+            table_of = np.unique(alike, axis=1, return_inverse=True)[1].ravel()
+            n_atoms = int(table_of.max()) + 1
         table_bytes = 8 * n_atoms * prod(shape) ** 2
         if isinstance(X, Source):  # reading is dearer than any sum
             shares = table_bytes <= X.table_bytes()
@@ -308,10 +319,13 @@ class PartStatistics(NamedTuple):
             shares = n + ADDING * n_parts * n_atoms <= n * n_parts
             shares = shares and moments_pay(n, shape, len(classes), ranks, rounds, memory)
         once = parts.times.max() <= 1  # no sample counts twice
-        moments = None
+        moments: ClassMoments | PooledMoments | None = None
         if once and shares and table_bytes <= memory:
-            moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
-        return cls(X, y, weight, classes, parts, ranks, rounds, memory, moments)
+            if isinstance(X, StoredSamples) and pools:
+                moments = PooledMoments.of_store(X, parts.atoms, weight, table_of)
+            else:
+                moments = moments_of(X, parts.atoms, weight, np.arange(n_atoms))
+        return cls(X, y, weight, classes, parts, ranks, rounds, memory, moments, positive)
 
     def part(self, number: int) -> ClassStatistics:
         """Statistics of one part.
@@ -319,6 +333,9 @@ class PartStatistics(NamedTuple):
         Classes without a sample in it are left out, as if the estimator had been fitted on the
         part alone.
         """
+        if isinstance(self.moments, PooledMoments):
+            kept = self.parts.times[number] > 0
+            return self.moments.part(kept, self.parts.of_class, self.classes, self.positive)
         if self.moments is not None:
             codes = np.where(self.parts.times[number] > 0, self.parts.of_class, -1)
             summed = self.moments.summed_by(codes, len(self.classes))
