@@ -209,7 +209,7 @@ def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     scatters = (
         [problem.maximise] if problem.minimise is None else [problem.maximise, problem.minimise]
     )
-    summands = [summand for scatter in scatters for summand in scatter.terms]
+    summands = [summand for scatter in scatters for summand in scatter.summands]
     tables = [
         table for _, term, _ in summands if isinstance(term, TableTerm) for table in term.tables
     ]

@@ -241,11 +241,10 @@ def class_specific(
         about = total + apart  # all samples about M_p
         return Problem.of(statistics, outside, inside, unit=about, balance=share, **settings)
     balance = share * about_class_means(statistics)
-    unit = total + apart * 0.0  # the same terms as above: both can be stacked
     amount, absolute = settings.pop("ridge", (0.0, False))
     usual = float(statistics.counts @ each / statistics.count)
     settings["ridge"] = (amount * shrinkage / usual, absolute)
-    return Problem.of(statistics, outside, inside, unit=unit, balance=balance, **settings)
+    return Problem.of(statistics, outside, inside, unit=total, balance=balance, **settings)
 
 
 def about_class_means(statistics: ClassStatistics) -> float:

@@ -322,8 +322,8 @@ class MeansCore:
     @classmethod
     def of(cls, problem: Problem, pairs: SharedPairs, rho: float) -> MeansCore | None:
         """None where A is not of few class means, or B_0 is nearly singular."""
-        of_means = problem.maximise.terms[0][1]
-        shared = [term for _, term, _ in problem.maximise.terms if term.n_groups == 1]
+        of_means = problem.maximise.summands[0].term
+        shared = [term for _, term, _ in problem.maximise.summands if term.n_groups == 1]
         if shared != [of_means] or not isinstance(of_means, SampleTerm):
             return None
         if 4 * len(of_means.members[0]) > problem.shape[0]:
@@ -500,7 +500,7 @@ def shared_pairs(problem: Problem, null: bool = False) -> SharedPairs | None:
         SampleTerm, tuple[Array, Array]
     ] = {}  # the group of each model, and its factors (2, M)
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
-        for coefficient, term, groups in scatter.terms:
+        for coefficient, term, groups in scatter.summands:
             each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
             if term.n_groups > 1:
                 if not isinstance(term, SampleTerm):
@@ -550,7 +550,7 @@ def _unit_sizes(problem: Problem) -> Array:
     """The trace of the unit of each model's ridge."""
     assert problem.unit is not None
     sizes = np.zeros(len(problem))
-    for coefficient, term, groups in problem.unit.terms:
+    for coefficient, term, groups in problem.unit.summands:
         if not np.any(coefficient):
             continue
         if isinstance(term, SampleTerm):
@@ -592,7 +592,7 @@ def few_columns(problem: Problem) -> Array | None:
     n_models = len(problem)
     size = problem.shape[0]
     parts = []
-    for coefficient, term, groups in problem.maximise.terms:
+    for coefficient, term, groups in problem.maximise.summands:
         if not isinstance(term, SampleTerm) or np.min(coefficient) < 0:
             return None
         parts.append((np.sqrt(np.broadcast_to(coefficient, n_models)), term, groups))

@@ -137,15 +137,15 @@ class SampleStatistics(ClassStatistics):
             members = [self._used()]
             return Scatter.of(SampleTerm(self.X, self.mean[None], everybody, members, self.weights))
         # Class means are fewer than samples.
-        within = self.within().terms[0].term.tabulated()
-        between = self.between().terms[0].term.tabulated()
+        within = self.within().summands[0].term.tabulated()
+        between = self.between().summands[0].term.tabulated()
         return Scatter.of(TableTerm(self.shape, (within.tables[0] + between.tables[0],)))
 
     @made_once
     def between(self) -> Scatter:
         """``sum_c n_c (M_c - M)(M_c - M)^T`` (eq. 10)."""
         scatter = super().between()
-        return Scatter.of(scatter.terms[0].term.tabulated()) if self.means_are_table else scatter
+        return Scatter.of(scatter.summands[0].term.tabulated()) if self.means_are_table else scatter
 
     @made_once
     def in_class(self, p: int) -> Scatter:

@@ -60,7 +60,7 @@ class Scatter:
 
     Parameters
     ----------
-    terms : tuple of Summand
+    summands : tuple of Summand
         What is added up: terms with coefficients. If it is for one model, it serves all models.
 
     Examples
@@ -75,7 +75,7 @@ class Scatter:
            [0., 4.]])
     """
 
-    terms: tuple[Summand, ...]
+    summands: tuple[Summand, ...]
 
     @classmethod
     def of(cls, term: Term) -> Scatter:
@@ -84,21 +84,23 @@ class Scatter:
 
     def __len__(self) -> int:
         """Number of models."""
-        return len(self.terms[0].groups)
+        return len(self.summands[0].groups)
 
     def __add__(self, other: Scatter) -> Scatter:
-        return Scatter(self.terms + other.terms)
+        return Scatter(self.summands + other.summands)
 
     def __sub__(self, other: Scatter) -> Scatter:
         return self + other * -1.0
 
     def __mul__(self, factor: float) -> Scatter:
-        return Scatter(tuple(Summand(factor * c, term, groups) for c, term, groups in self.terms))
+        return Scatter(
+            tuple(Summand(factor * c, term, groups) for c, term, groups in self.summands)
+        )
 
     def __getitem__(self, models: Array) -> Scatter:
         """The scatters of some of the models."""
         chosen = []
-        for coefficient, term, groups in self.terms:
+        for coefficient, term, groups in self.summands:
             own = coefficient[models] if isinstance(coefficient, np.ndarray) else coefficient
             chosen.append(Summand(own, term, groups[models]))
         return Scatter(tuple(chosen))
@@ -110,13 +112,13 @@ class Scatter:
         A term that several of them share is asked once for all of its models. Last terms that
         only some of them have count as zero in the others.
         """
-        longest = max((scatter.terms for scatter in scatters), key=len)
+        longest = max((scatter.summands for scatter in scatters), key=len)
         stacked = []
         for place, usual in enumerate(longest):
             column = []
             for scatter in scatters:
-                if place < len(scatter.terms):
-                    column.append(scatter.terms[place])
+                if place < len(scatter.summands):
+                    column.append(scatter.summands[place])
                 else:
                     nowhere = np.zeros(len(scatter), dtype=np.intp)
                     column.append(Summand(0.0, usual.term, nowhere))
@@ -155,11 +157,11 @@ def along_mode(
         One per scatter.
     """
     n_models = len(factors[0])
-    size = scatters[0].terms[0].term.shape[mode]
+    size = scatters[0].summands[0].term.shape[mode]
     products = Products() if products is None else products
     asked: dict[tuple[Term, bytes], Array] = {}
     for scatter in scatters:
-        for _, term, groups in scatter.terms:
+        for _, term, groups in scatter.summands:
             asked[term, groups.tobytes()] = np.broadcast_to(groups, (n_models,))
     answers: dict[tuple[Term, bytes], Array] = {}
     for key, groups in asked.items():
@@ -176,10 +178,12 @@ def along_mode(
         found = term.along_together(list(together.values()), mode, factors)
         answers |= zip(together, found, strict=True)
     result = []
-    uses = Counter((term, groups.tobytes()) for each in scatters for _, term, groups in each.terms)
+    uses: Counter[tuple[Term, bytes]] = Counter()
+    for scatter in scatters:
+        uses.update((term, groups.tobytes()) for _, term, groups in scatter.summands)
     for scatter in scatters:
         total = np.zeros((n_models, size, size))
-        for coefficient, term, groups in scatter.terms:
+        for coefficient, term, groups in scatter.summands:
             key = (term, groups.tobytes())
             uses[key] -= 1
             answer = answers[key] if uses[key] else answers.pop(key)  # asked for no more
