@@ -52,7 +52,7 @@ def faces(shape: tuple[int, int], per_person: int = 5) -> tuple[Array, Array, st
         orl = load_orl(folder(), shape=shape)
     except FileNotFoundError:
         X, y = planted(40 * per_person, shape, (12, 12), n_classes=40)
-        return X, y, "planted, for want of ORL"
+        return X, y, "synthetic, without ORL"
     X, y = np.asarray(orl.X, dtype=float), np.unique(orl.y, return_inverse=True)[1]
     rng = np.random.default_rng(0)
     chosen = [rng.permutation(np.flatnonzero(y == p))[:per_person] for p in np.unique(y)]
@@ -67,5 +67,5 @@ def order_book() -> tuple[Array, Array, str]:
         train = load_fi2010_days(folder()).fold(1).train
     except FileNotFoundError:
         X, y = planted(39_467, (144, 10), (60, 8), n_classes=3)
-        return X, y, "planted, for want of FI-2010"
+        return X, y, "synthetic, without FI-2010"
     return np.asarray(train.X, dtype=float), np.asarray(train.y), "FI-2010"

@@ -153,7 +153,7 @@ def footnotes(rows: list[Row]) -> Iterator[str]:
                 f"† {who} was measured on one of every {1 / share:.0f} models, and its time is "
                 "given for all of them.\n"
             )
-    notes = {row["job"]: row["note"] for row in rows if "planted, " in row["note"]}
+    notes = {row["job"]: row["note"] for row in rows if "synthetic, " in row["note"]}
     for note in notes.values():
         missing = note.rpartition(" ")[2]
         yield f"Synthetic data were used because {missing} was unavailable.\n"

@@ -177,7 +177,8 @@ class KernelCSDA(ClassSpecificProjector):
         n_landmarks: Any = self.n_landmarks
         if n_landmarks == "auto":
             n_landmarks = None if len(rows) <= MOST_EXACT else MANY_LANDMARKS
-        if exact := n_landmarks is None or n_landmarks >= len(rows):
+        exact = n_landmarks is None or n_landmarks >= len(rows)
+        if exact:
             parameters.check_memory(
                 f"the kernel of all pairs of {len(rows)} samples",
                 KERNEL_TABLES * 8 * len(rows) ** 2,
@@ -192,10 +193,8 @@ class KernelCSDA(ClassSpecificProjector):
         learned = {"gamma_": gamma, "landmarks_": points[basis.chosen], "basis_": basis.matrix}
         if exact and len(rows) == len(X):
             return {**input_info, **learned}, basis.coordinates
-        del (
-            basis,
-            points,
-        )  # tables of all pairs of landmarks: what is needed of them is in `learned`
+        # These hold tables of all pairs of landmarks; what is needed of them is in `learned`.
+        del basis, points
         seen = self._coordinates(learned)
         return {**input_info, **learned}, to_numpy(over_blocks(X, seen))
 
