@@ -359,7 +359,7 @@ class Learner(Savable, BaseEstimator):
         of_stacks = isinstance(statistics, MomentStatistics) or len(problem) > 1
         with threads_for(problem.shape, of_stacks, len(problem)) as threads:
             solution = solve(problem, members[0]._recipe(), threads)  # Algorithm 1
-        model = self._model(statistics, solution, np.arange(len(problem)), shape)
+            model = self._model(statistics, solution, np.arange(len(problem)), shape)
         members[0]._warn_unless_converged(solution)
         self._warn_of(model)
         if not self._has_patterns:
