@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.linalg import eigh
+from scipy.linalg import eigh, null_space
 from sklearn.base import clone
 
 from tenfold import CSDA, CSRDA, ClassSpecificClassifier
@@ -213,3 +213,41 @@ def test_repeated_values_are_all_found(repeats, kind):
     np.testing.assert_allclose(u.T @ B @ u, np.eye(10), atol=1e-10)
     np.testing.assert_allclose(u.T @ A @ u, np.diag(values), atol=1e-7 * values[0])
     np.testing.assert_allclose(Q.T @ u, 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+@pytest.mark.parametrize("equal", [False, True])
+def test_many_own_columns_are_solved_by_arpack_as_densely(infinite, equal):
+    rng = np.random.default_rng(5)
+    n, k, rank = 120, 15, 6
+    tau = np.sort(1 + rng.random(n))[::-1]  # nearly flat: no small space holds the directions
+    if equal:
+        tau[:12] = 3.0
+    G = rng.standard_normal((n, k))
+    in_A = -0.01 * rng.random(k)
+    in_B = np.full(k, np.inf) if infinite else 0.2 * rng.random(k)
+    pair = PairInFrame(tau, np.eye(n), OwnColumns(G, in_A, in_B))
+    assert pair._head_and_tail(rank, 1e-10) is None
+    A = np.diag(tau) + (G * in_A) @ G.T
+    free = null_space(G.T) if infinite else np.eye(n)
+    B = np.eye(n) if infinite else np.eye(n) + (G * in_B) @ G.T
+    expected = eigh(free.T @ A @ free, free.T @ B @ free, eigvals_only=True)[::-1]
+    found = pair.leading(rank)
+    if found is None:
+        assert equal  # a value that was missed is noticed, and the model is solved densely
+        return
+    kept, *_ = pair.squares(found)
+    np.testing.assert_allclose(kept, expected[:rank], rtol=1e-9)
+
+
+def test_values_above_a_level_are_counted():
+    rng = np.random.default_rng(6)
+    tau = np.sort(rng.random(30))[::-1]
+    G = rng.standard_normal((30, 4))
+    in_A = np.array([0.0, 1.0, -0.3, 2.0])
+    in_B = np.array([0.5, 0.0, 0.1, 0.0])
+    pair = PairInFrame(tau, np.eye(30), OwnColumns(G, in_A, in_B))
+    A = np.diag(tau) + (G * in_A) @ G.T
+    values = eigh(A, np.eye(30) + (G * in_B) @ G.T, eigvals_only=True)
+    for level in (0.123, 0.456, 0.789, 5.0):
+        assert pair._count_above(level) == np.count_nonzero(values > level)
