@@ -26,10 +26,7 @@ TITLES = {
 
 
 def summary(results: dict[str, Any]) -> str:
-    """A table in Markdown: medians on one thread, and how much longer the fastest other takes.
-
-    Other programs ran on the cores of the last run, which disturbs two threads and not one.
-    """
+    """A table in Markdown: medians on one thread, and how much longer the fastest other takes."""
     lines = [
         "| one thread, 20 rounds each | tenfold | fastest other | factor |",
         "|---|--:|--:|--:|",
