@@ -46,7 +46,8 @@ LOOK_SAMPLES = 400  # that a first look at a view takes
 LOOK_FROM = 800  # samples: with fewer, views are tried at once
 LARGEST_STRUCTURE = 1000  # rows of the eigenproblems of structured noise
 THIRDS = 3
-LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores
+LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores,
+LARGEST_SEARCH = 100_000  # and in those that a search over settings computes
 FEWEST_ROWS = 200
 MOST_BUNCHES = 10  # of groups, that are left out together
 LINEAR = ("numbers", "units", "kronecker")
@@ -244,6 +245,8 @@ class Data:
         The samples that are left out, of possible classes; fewer where classes are many.
     answers : Answers
         Of these samples.
+    search_rows : ndarray of shape (k,)
+        The samples of these that choose rho and b: fewer where classes are many.
     is_linear_only : bool
         Whether most classes have one sample in the sketch, which does not hold all samples. Then
         views that learn from the sketch cannot be judged.
@@ -273,12 +276,22 @@ class Data:
             scored = summary.sizes.scored
         else:
             scored = summary.sizes.scored & in_sketch
-        self.rows = np.flatnonzero(scored & np.isfinite(log_priors)[sketch.codes])
-        most = max(LARGEST_SCORES // len(log_priors), FEWEST_ROWS)
-        if len(self.rows) > most:
-            some = sketch.rows(self.rows)
-            self.rows = self.rows[first_of_each(some.order, some.weights, some.codes, most)]
-        self.answers = Answers(sketch.codes[self.rows], self.weights[self.rows], log_priors)
+        possible = np.flatnonzero(scored & np.isfinite(log_priors)[sketch.codes])
+        self.rows = self._some_of(possible, LARGEST_SCORES)
+        self.search_rows = self._some_of(self.rows, LARGEST_SEARCH)
+        self.answers = self.answers_of(self.rows)
+
+    def _some_of(self, rows: Array, most_numbers: int) -> Array:
+        """As many of these samples as a table of their scores for all classes may have."""
+        most = max(most_numbers // len(self.log_priors), FEWEST_ROWS)
+        if len(rows) <= most:
+            return rows
+        some = self.summary.sketch.rows(rows)
+        return rows[first_of_each(some.order, some.weights, some.codes, most)]
+
+    def answers_of(self, rows: Array) -> Answers:
+        """The labels of these samples, and how many samples each stands for."""
+        return Answers(self.summary.sketch.codes[rows], self.weights[rows], self.log_priors)
 
 
 def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candidate:
@@ -448,7 +461,8 @@ def choose_setting(
     judge = candidate.judge
     rhos = RHOS * (judge.noise_unit or 1.0)
     bs = np.tile(SPREADS * (judge.spread_unit or 1.0), (len(rhos), 1))
-    search = SettingSearch(judge, data.rows, data.answers, rhos, bs)
+    answers = data.answers_of(data.search_rows)
+    search = SettingSearch(judge, data.search_rows, answers, rhos, bs)
     start = search.least(COARSE) if near is None else near
     place = search.downhill(start, AROUND)
     setting = setting_at(data, candidate, float(rhos[place[0]]), float(bs[place]))
@@ -624,7 +638,7 @@ def structured_candidate(data: Data, plain: Setting | None) -> tuple[Candidate, 
         known = np.unique(summary.sketch.codes[thirds != third])
         if len(known) < 2:  # class means of one class show no spread
             return None
-    answers = Answers(summary.sketch.codes[first], data.weights[first], data.log_priors)
+    answers = data.answers_of(first)
     judged = np.searchsorted(own, first)
     best = None
     for share in NOISE_SHARES:
