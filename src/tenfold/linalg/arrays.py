@@ -145,7 +145,8 @@ def block_bytes(X: Any) -> int:
 def square_lengths(rows: Any, dtype: Any = None, axis: int = -1) -> Any:
     """The squared length of each row, added up in some type of numbers or that of the rows."""
     if isinstance(rows, np.ndarray):
-        rows = rows if axis == -1 else np.moveaxis(rows, axis, -1)
+        if axis not in (-1, rows.ndim - 1):
+            rows = np.moveaxis(rows, axis, -1)
         return np.vecdot(rows, rows, dtype=dtype)
     rows = rows if dtype is None else of_type(rows, dtype)
     return namespace_of(rows).sum(rows * rows, axis=axis)

@@ -143,14 +143,15 @@ class PairOfMeans:
     ----------
     gram : ndarray of shape (k, k)
         ``H^T H``.
-    rows : ndarray of shape (k, I)
+    rows_of_means, own_rows : ndarrays of shape (C, I) and (k - C, I)
         The columns, for samples as they came.
     in_A, in_B : ndarray of shape (k,)
         a and b, not negative.
     """
 
     gram: Array
-    rows: Array
+    rows_of_means: Array
+    own_rows: Array
     in_A: Array
     in_B: Array
 
@@ -160,21 +161,30 @@ class PairOfMeans:
         v are eigenvectors of ``H^T B^-1 H``, with the roots of a as factors. The Woodbury formula
         gives ``B^-1`` from the columns that B has.
         """
-        root_A = np.sqrt(self.in_A)
-        is_own = self.in_B > 0
-        root_B = np.sqrt(self.in_B[is_own])
-        seen = root_B[:, None] * self.gram[is_own] * root_A
-        inner = np.eye(len(root_B)) + root_B[:, None] * self.gram[np.ix_(is_own, is_own)] * root_B
+        of_A = np.flatnonzero(self.in_A)
+        of_B = np.flatnonzero(self.in_B)
+        root_A = np.sqrt(self.in_A[of_A])
+        root_B = np.sqrt(self.in_B[of_B])
+        seen = root_B[:, None] * self.gram[np.ix_(of_B, of_A)] * root_A
+        inner = np.eye(len(of_B)) + root_B[:, None] * self.gram[np.ix_(of_B, of_B)] * root_B
         pulled = np.linalg.solve(inner, seen)
-        values, vectors = np.linalg.eigh(root_A[:, None] * self.gram * root_A - seen.T @ pulled)
+        of_identity = root_A[:, None] * self.gram[np.ix_(of_A, of_A)] * root_A
+        values, vectors = np.linalg.eigh(of_identity - seen.T @ pulled)
         values = values[::-1][:rank]
         vectors = vectors[:, ::-1][:, :rank]
         tells = values > 10 * len(self.gram) * EPS * values[0]
         tells[0] = True
         vectors = vectors[:, tells] / np.sqrt(np.maximum(values[tells], np.finfo(float).tiny))
-        coefficients = vectors * root_A[:, None]
-        coefficients[is_own] -= (pulled @ vectors) * root_B[:, None]
-        return np.asarray(coefficients)
+        coefficients = np.zeros((len(self.gram), vectors.shape[1]))
+        coefficients[of_A] = vectors * root_A[:, None]
+        coefficients[of_B] -= (pulled @ vectors) * root_B[:, None]
+        return coefficients
+
+    def directions(self, coefficients: Array) -> Array:
+        """Directions (r, I) for samples as they came."""
+        n = len(self.rows_of_means)
+        of_means = coefficients[:n].T @ self.rows_of_means
+        return np.asarray(of_means + coefficients[n:].T @ self.own_rows)
 
     def squares(self, coefficients: Array) -> tuple[Array, float, float]:
         """What each direction keeps of A; what all see of the identity, and of the rest of B."""
@@ -212,6 +222,10 @@ class PairInFrame:
     tau: Array
     rows: Array
     own: OwnColumns
+
+    def directions(self, coefficients: Array) -> Array:
+        """Directions (r, I) for samples as they came."""
+        return np.asarray(coefficients.T @ self.rows)
 
     def leading(self, rank: int) -> Array | None:
         """Directions U (n, r) with ``U^T (I + G b G^T) U = I``; None if not exact."""
@@ -410,10 +424,13 @@ class MeansCore:
         """The pair of model number m."""
         n_means = self.ends[0]
         own = self.pairs.own[m]
-        chosen = np.r_[0:n_means, self.ends[m] : self.ends[m + 1]]
+        start = self.ends[m]
+        end = self.ends[m + 1]
+        chosen = np.r_[0:n_means, start:end]
+        gram = self.gram[np.ix_(chosen, chosen)]
         in_A = np.concatenate([np.ones(n_means), own.in_A])
         in_B = np.concatenate([np.zeros(n_means), own.in_B / self.scale[m]])
-        return PairOfMeans(self.gram[np.ix_(chosen, chosen)], self.rows[chosen], in_A, in_B)
+        return PairOfMeans(gram, self.rows[:n_means], self.rows[start:end], in_A, in_B)
 
 
 @dataclass(frozen=True, eq=False)
@@ -525,7 +542,7 @@ def _solve_some(
         if coefficients is None:
             continue
         coefficients = coefficients / np.sqrt(core.scale[m])  # W^T B W is the identity
-        rows = coefficients.T @ pair.rows
+        rows = pair.directions(coefficients)
         if orthonormal:
             Q, triangle = np.linalg.qr(rows.T)
             rows = Q.T

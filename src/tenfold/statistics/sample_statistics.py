@@ -92,22 +92,25 @@ class SampleStatistics(ClassStatistics):
         """
         unit = sqrt(float(self.traces.sum())) or 1.0
         size = prod(self.shape)
-        flat = {}
-        for c in np.flatnonzero(self.counts).tolist():
-            blocks = [block.reshape(len(block), size) for block in self.deviations(c)]
-            flat[c] = np.concatenate(blocks) / unit
-        Z = np.concatenate(list(flat.values()))
         own = np.zeros(len(self.classes))
-        cross = np.zeros(len(self.classes))
+        codes = []
+        blocks = [np.empty((0, size))]
+        for c in np.flatnonzero(self.counts).tolist():
+            deviations = np.concatenate([Z.reshape(len(Z), size) for Z in self.deviations(c)])
+            deviations /= unit
+            for rows in row_blocks(len(deviations), 8 * len(deviations)):
+                own[c] += float(((deviations[rows] @ deviations.T) ** 2).sum())
+            codes += [c] * len(deviations)
+            blocks.append(deviations)
+        Z = np.concatenate(blocks)
         within = Z.T @ Z if len(Z) > size else None
-        for c, deviations in flat.items():
-            for rows in row_blocks(len(deviations), 2 * 8 * max(len(Z), size)):
-                some = deviations[rows]
-                own[c] += float(((some @ deviations.T) ** 2).sum())
-                if within is None:
-                    cross[c] += float(((some @ Z.T) ** 2).sum())
-                else:
-                    cross[c] += float(np.einsum("ij,ij->", some @ within, some))
+        of_samples = np.zeros(len(Z))  # what each adds to <S_c, S_w>
+        for rows in row_blocks(len(Z), 2 * 8 * max(len(Z), size)):
+            if within is None:
+                of_samples[rows] = square_lengths(Z[rows] @ Z.T)
+            else:
+                of_samples[rows] = np.vecdot(Z[rows] @ within, Z[rows])
+        cross = np.bincount(codes, of_samples, minlength=len(own))
         return own, cross, float(cross.sum())
 
     @cached_property
