@@ -195,6 +195,16 @@ def test_the_order_of_samples_and_float32_change_no_answer(plain):
     assert np.mean(thirds.predict((new / 3).astype(np.float32)) != answers) <= 0.001
 
 
+def test_many_classes_are_judged_well_by_some_of_their_samples(monkeypatch):
+    X, y = drawn([3] * 250, shape=(12,), apart=2.0)
+    some = ProbabilisticLDA(views=["numbers"]).fit(X, y)  # one sample of each class searches
+    turned = ProbabilisticLDA(views=["numbers"]).fit(X[::-1], y[::-1])
+    assert_allclose(turned.predict_proba(X + 0.1), some.predict_proba(X + 0.1), atol=1e-9)
+    monkeypatch.setattr("tenfold.gaussian.views.LARGEST_SEARCH", len(X) * 250)
+    every = ProbabilisticLDA(views=["numbers"]).fit(X, y)  # all three do
+    assert some.loo_log_loss_ <= every.loo_log_loss_ + 0.01  # nats, of the same samples
+
+
 @pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e150, 1e160, 1e300])
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_samples_that_float64_cannot_square_are_refused_in_words(factor):

@@ -49,6 +49,7 @@ THIRDS = 3
 LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores,
 LARGEST_SEARCH = 100_000  # and in those that a search over settings computes
 FEWEST_ROWS = 200
+FINALISTS = 2  # settings that all left-out samples choose from, where some searched
 MOST_BUNCHES = 10  # of groups, that are left out together
 LINEAR = ("numbers", "units", "kronecker")
 SIGNALS = {"filters": has_series, "gradients": has_image}  # and which shapes they suit
@@ -456,7 +457,8 @@ def choose_setting(
     """The setting with the least log loss of left-out samples.
 
     The search goes from a coarse grid to a fine one. With `near`, the place of a similar view, it
-    goes downhill from there.
+    goes downhill from there. Where some of the samples search, all of them choose one of the best
+    settings that were found.
     """
     judge = candidate.judge
     rhos = RHOS * (judge.noise_unit or 1.0)
@@ -465,6 +467,9 @@ def choose_setting(
     search = SettingSearch(judge, data.search_rows, answers, rhos, bs)
     start = search.least(COARSE) if near is None else near
     place = search.downhill(start, AROUND)
+    if len(data.search_rows) < len(data.rows):
+        finalists = sorted(search.losses, key=search.losses.__getitem__)[:FINALISTS]
+        place = SettingSearch(judge, data.rows, data.answers, rhos, bs).least(finalists)
     setting = setting_at(data, candidate, float(rhos[place[0]]), float(bs[place]))
     return setting._replace(place=place)
 

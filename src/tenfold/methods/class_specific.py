@@ -190,9 +190,13 @@ class ClassSpecificProjector(TensorProjector):
         freedom = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
         steps, turn = statistics.scaled_class_means
         decided = []
-        for model, squares in zip(models, within, strict=True):
-            seen_shape = tuple(len(W) for W in model.projections)
-            Z = project(steps.reshape(-1, *seen_shape), model.projections).reshape(len(steps), -1)
+        for number, model, squares in zip(numbers, models, within, strict=True):
+            if solution.means is not None and solution.means.shape[1] == len(steps):
+                Z = solution.means[number, :, : prod(model.ranks)]
+            else:
+                seen_shape = tuple(len(W) for W in model.projections)
+                Z = project(steps.reshape(-1, *seen_shape), model.projections)
+                Z = Z.reshape(len(steps), -1)
             noise = float(squares) / freedom / prod(model.ranks)  # variance about class means
             contrasts, offset, anchors = likelihood_ratio_terms(
                 Z, turn, statistics.counts, model.positive_index, noise

@@ -93,6 +93,9 @@ class Solution:
         What the projections see of the scatter to suppress, without its ridge.
     within : ndarray of shape (M,) or None
         What they see of the within scatter, where it came with the solution.
+    means : ndarray of shape (M, C, r) or None
+        The class means that they see, about the mean of all and times the roots of their counts,
+        where they came with the solution.
     """
 
     projections: list[Array]
@@ -102,6 +105,7 @@ class Solution:
     kept_by_column: Array
     suppressed: Array
     within: Array | None = None
+    means: Array | None = None
 
     @classmethod
     def of_shared(cls, shared: SharedSolution) -> Solution:
@@ -115,6 +119,7 @@ class Solution:
             shared.kept,
             shared.suppressed,
             shared.within,
+            shared.means,
         )
 
     @property

@@ -26,7 +26,7 @@ takes a tenth of a dense solution. Models for which nothing of this is exact are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -93,6 +93,9 @@ class SharedSolution:
         S_w; None where that is not a part of B.
     solved : ndarray of shape (M,)
         Whether this is the solution of a model.
+    means : ndarray of shape (M, C, r) or None
+        The class means along each direction, about the mean of all and times the roots of their
+        counts, where A is made of them.
     """
 
     rows: Array
@@ -101,6 +104,7 @@ class SharedSolution:
     objective: Array
     within: Array | None
     solved: Array
+    means: Array | None = None
 
     @classmethod
     def empty(cls, problem: Problem, has_within: bool) -> SharedSolution:
@@ -126,6 +130,7 @@ class SharedSolution:
             objective=self.objective[models],
             within=None if self.within is None else self.within[models],
             solved=self.solved[models],
+            means=None if self.means is None else self.means[models],
         )
 
 
@@ -185,6 +190,10 @@ class PairOfMeans:
         n = len(self.rows_of_means)
         of_means = coefficients[:n].T @ self.rows_of_means
         return np.asarray(of_means + coefficients[n:].T @ self.own_rows)
+
+    def means_along(self, coefficients: Array) -> Array:
+        """The class means along each direction, (C, r)."""
+        return np.asarray(self.gram[: len(self.rows_of_means)] @ coefficients)
 
     def squares(self, coefficients: Array) -> tuple[Array, float, float]:
         """What each direction keeps of A; what all see of the identity, and of the rest of B."""
@@ -519,6 +528,9 @@ def solve_shared(
             scale = np.ones(len(problem)) if null else pairs.ridge
         if core is None:
             core = FrameCore.of(problem, pairs, rho, scale)
+        if isinstance(core, MeansCore):
+            shape = (len(problem), int(core.ends[0]), found.kept.shape[1])
+            found = replace(found, means=np.zeros(shape))
         if core is not None:
             turned = orthonormal and not null  # in a null space they are orthonormal as found
             work = partial(
@@ -557,8 +569,11 @@ def _solve_some(
         suppressed = core.pairs.within[m] * within + core.scale[m] * of_own
         lost = suppressed + core.pairs.ridge[m] * squares
         r = len(rows)
-        np.multiply(rows, signs_of_columns(rows.T).T, out=found.rows[m, :r])
+        signs = signs_of_columns(rows.T)
+        np.multiply(rows, signs.T, out=found.rows[m, :r])
         found.rows[m, :r] += 0.0  # no negative zeros
+        if found.means is not None and isinstance(pair, PairOfMeans):
+            found.means[m, :, :r] = pair.means_along(coefficients) * signs
         found.kept[m, :r] = kept
         found.suppressed[m] = suppressed
         found.objective[m] = kept.sum() / lost if lost > 0 else 0.0
