@@ -123,13 +123,13 @@ def scores_without_each_person(model):
 def test_the_threshold_without_refitting_is_near_that_of_refitting(monkeypatch):
     """One fit serves the model and the scores of strangers."""
     n_fits = []
-    fit = ProbabilisticLDA._fit_left_out
+    fit = ProbabilisticLDA._fit
 
     def counted(self, *args):
         n_fits.append(self)
         return fit(self, *args)
 
-    monkeypatch.setattr(ProbabilisticLDA, "_fit_left_out", counted)
+    monkeypatch.setattr(ProbabilisticLDA, "_fit", counted)
     model = OpenSetClassifier(GAUSSIAN, false_accept_rate=0.3, n_groups=16).fit(X, Y)
     assert len(n_fits) == 1
     assert 0.15 < np.mean(scores_without_each_person(GAUSSIAN) >= model.threshold_) < 0.45

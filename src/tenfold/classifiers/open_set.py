@@ -209,7 +209,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         """
         if isinstance(model, ProbabilisticLDA):
             whole = clone(model)
-            found = whole._fit_left_out(X, labels, weight, None, int(self.n_groups))
+            found = whole._fit(X, labels, weight, None, int(self.n_groups))
             if found is not None:
                 return whole, found
         whole = _fitted(model, X, labels, weight)

@@ -198,10 +198,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         self
             The fitted estimator.
         """
-        self._fit_left_out(X, y, sample_weight, groups, None)
+        self._fit(X, y, sample_weight, groups, None)
         return self
 
-    def _fit_left_out(
+    def _fit(
         self,
         X: object,
         y: object,

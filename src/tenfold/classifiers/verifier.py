@@ -290,7 +290,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             units = np.full(len(labels), -1)
             for fold, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
                 units[test] = fold
-        left_out = model._fit_left_out(X, labels, weight, units, n_groups, positive)
+        left_out = model._fit(X, labels, weight, units, n_groups, positive)
         if left_out is None:
             raise ValueError(
                 "no sample can be left out to choose the threshold; pass two or more samples of "

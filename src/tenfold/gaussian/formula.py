@@ -99,7 +99,7 @@ def class_means(features: Array, codes: Array, weights: Array, n_classes: int) -
     return np.asarray(shares @ features) / np.where(counts > 0, counts, 1.0)[:, None]
 
 
-class Term(NamedTuple):
+class ScoreTerm(NamedTuple):
     """One resolvent R_k of the score, for classes of different sizes."""
 
     k: Array  # (C,)
@@ -107,11 +107,11 @@ class Term(NamedTuple):
     of_squares: Array  # (C,), the factor of -1/2 m^T R m
 
 
-def score_terms(n: Array) -> list[Term]:
+def score_terms(n: Array) -> list[ScoreTerm]:
     """The three resolvents of the score, for classes of n samples, (C,)."""
     a = n / (n + 1)
     zero = np.zeros(len(n))
-    return [Term(zero, a, a), Term(n, zero, -n), Term(n + 1, -a, n * a)]
+    return [ScoreTerm(zero, a, a), ScoreTerm(n, zero, -n), ScoreTerm(n + 1, -a, n * a)]
 
 
 def stranger_terms(n: float) -> list[tuple[float, float]]:
@@ -119,7 +119,7 @@ def stranger_terms(n: float) -> list[tuple[float, float]]:
     return [(0.0, n / (n + 1)), (n + 1, 1 / (n + 1)), (1.0, -1.0)]
 
 
-class Products(NamedTuple):
+class InnerProducts(NamedTuple):
     """Inner products ``u^T R v`` of samples x, class means m and deviations d of the samples."""
 
     xx: Array
@@ -138,7 +138,7 @@ class OwnProducts(NamedTuple):
 
 
 def score_without_sample(
-    products: Products, of_products: Array, of_squares: Array, beta: Array, pull: Array
+    products: InnerProducts, of_products: Array, of_squares: Array, beta: Array, pull: Array
 ) -> tuple[Array, Array]:
     """What one term adds to the score by a fit without the sample, and m^T R m of this fit.
 
@@ -175,7 +175,7 @@ class Noise(NamedTuple):
         return cls(None, T, np.diagonal(T))
 
 
-class Axes(NamedTuple):
+class NoiseAxes(NamedTuple):
     """Axes in which ``T + rho (I + k t B)`` is diagonal, and a frame along these axes."""
 
     metric: Array | float  # (p,), the diagonal of (I + k t B)^-1; 1 without structure
@@ -189,7 +189,7 @@ class Axes(NamedTuple):
     outside: Array = NOBODY  # (C, C), inner products of the class means outside of the axes
 
     @classmethod
-    def of(cls, noise: Noise, metric: Array | float = 1.0) -> Axes:
+    def of(cls, noise: Noise, metric: Array | float = 1.0) -> NoiseAxes:
         """Of the noise, in features that are multiplied by the root of a metric."""
         root = np.sqrt(metric)
         has_metric = isinstance(metric, np.ndarray)
@@ -234,7 +234,7 @@ class LinearScores(NamedTuple):
 class StrangerTerm(NamedTuple):
     """``x^T (a R_0 + R_{n+1} / (n + 1) - R_1) x / 2`` as squares along axes and outside of them."""
 
-    parts: list[tuple[Axes, Array]]  # and the factors (d,) of squares along the axes
+    parts: list[tuple[NoiseAxes, Array]]  # and the factors (d,) of squares along the axes
     energy: Array  # (p,), the factors of the squares of the features themselves
     outside: float  # the factor of squares outside of all features, as kernels have them
 
@@ -270,7 +270,7 @@ class Frame:
         Whether left-out scores are corrected for the sample that its class lacks. In the space of
         a kernel all samples are nearly orthogonal, so the constants of the classes decide, and
         these depend on the number of samples. The class with one sample less would be recognized.
-    axes_of_noise : Axes or None
+    axes_of_noise : NoiseAxes or None
         The axes of T, where they are known.
     """
 
@@ -283,7 +283,7 @@ class Frame:
         spread: Array | None = None,
         noise_rows: Array | None = None,
         is_level: bool = False,
-        axes_of_noise: Axes | None = None,
+        axes_of_noise: NoiseAxes | None = None,
     ) -> None:
         self.samples = samples
         self.means = means
@@ -292,7 +292,7 @@ class Frame:
         self.spread = spread
         self.noise_rows = noise_rows
         self.is_level = is_level
-        self.kept_axes: dict[float, Axes] = {}  # by k t
+        self.kept_axes: dict[float, NoiseAxes] = {}  # by k t
         self.kept_ratio: float | None = None  # t, of which axes are kept
         if axes_of_noise is not None:
             self.kept_axes[0.0] = axes_of_noise
@@ -322,7 +322,7 @@ class Frame:
         noise_rows = None if noise.rows is None else np.arange(len(features))
         return cls(features, means, sizes, noise, spread, noise_rows, is_level)
 
-    def axes(self, k: float, rho: float, b: float) -> tuple[Axes, float]:
+    def axes(self, k: float, rho: float, b: float) -> tuple[NoiseAxes, float]:
         """Axes in which ``T + rho I + k b B`` is diagonal, and what is added to T along them."""
         key = 0.0
         shift = rho + k * b
@@ -335,7 +335,7 @@ class Frame:
                 self.kept_ratio = ratio
         if key in self.kept_axes:
             return self.kept_axes[key], shift
-        axes = Axes.of(self.noise, 1.0 if self.spread is None else 1 / (1 + key * self.spread))
+        axes = NoiseAxes.of(self.noise, 1.0 if self.spread is None else 1 / (1 + key * self.spread))
         means = axes.along(self.means)
         outside = np.zeros((len(means), len(means)))
         if axes.rows is not None:
@@ -376,7 +376,7 @@ class Frame:
 
     def sharing_axes(
         self, k: Array, rho: float, b: float
-    ) -> Iterator[tuple[Axes, Array | slice, Array]]:
+    ) -> Iterator[tuple[NoiseAxes, Array | slice, Array]]:
         """Axes, the places (m,) among k that they serve, and their shifts (m,).
 
         Without structure the same axes serve all k. With structure each k has axes of its own.
@@ -408,7 +408,7 @@ class Frame:
     def stranger_term(self, n: float, rho: float, b: float) -> StrangerTerm:
         """The quadratic term of the ratio against a stranger, for n samples in a class."""
         n = float(self.counted(np.array([n]))[0])
-        parts: list[tuple[Axes, Array]] = []
+        parts: list[tuple[NoiseAxes, Array]] = []
         energy = np.zeros(self.means.shape[1])
         outside = 0.0
         for k, share in stranger_terms(n):
@@ -502,7 +502,7 @@ class Frame:
                     xm += outside[code]
                     mm_own += outside
                 dm = xm - mm_own[code]
-                products = Products(xx, xm, mm, xd, dm, dd)
+                products = InnerProducts(xx, xm, mm, xd, dm, dd)
                 scores[:, classes] += score_without_sample(
                     products, of_products, of_squares, beta, pull
                 )[0]
@@ -522,7 +522,7 @@ class Frame:
             xx, xd, dd = own.table[:, np.arange(len(rows)), np.searchsorted(own.ks, term.k)]
             xm = xx - xd
             dm = xd - dd
-            products = Products(
+            products = InnerProducts(
                 xx=xx,
                 xm=xm - move * xd,
                 mm=xm - dm - 2 * move * dm + move**2 * dd,

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tenfold.gaussian.formula import (
-    Axes,
     ClassSizes,
     Frame,
     LinearScores,
     Noise,
+    NoiseAxes,
     StrangerTerm,
     class_means,
 )
@@ -167,7 +167,7 @@ class LearnedView:
             noise = Noise.of_rows(self.axes.T * np.sqrt(self.values)[:, None])
             return Frame(nobody, self.means, sizes, noise, self.spread)
         noise = Noise(None, None, (self.axes**2) @ self.values)  # of which the axes are known
-        known = Axes(1.0, None, self.axes, self.values)
+        known = NoiseAxes(1.0, None, self.axes, self.values)
         return Frame(nobody, self.means, sizes, noise, axes_of_noise=known)
 
     @property
@@ -225,7 +225,7 @@ class LearnedView:
         own = self.axes.T * np.sqrt(self.values)[:, None]
         between = self.means * np.sqrt(counts)[:, None]
         before = np.concatenate([own, between]) / np.sqrt(counts.sum())
-        expected = Axes.of(Noise.of_rows(before))
+        expected = NoiseAxes.of(Noise.of_rows(before))
         ridge = self.rho / max(self.freedom, 1.0)
         rows = moved.features(X) / np.sqrt(len(X))
         whitened = expected.solved(rows, ridge) @ rows.T
@@ -235,7 +235,7 @@ class LearnedView:
         larger = values > usual
         factors = np.sqrt(self.freedom * NOISE_SHARE * (1 - usual / values[larger]))
         more = (turn[:, larger] * factors).T @ rows
-        found = Axes.of(Noise.of_rows(np.concatenate([own, more])))
+        found = NoiseAxes.of(Noise.of_rows(np.concatenate([own, more])))
         axes = found.turn if found.rows is None else found.rows.T @ found.turn
         return replace(self, map=moved, axes=axes, values=found.values)
 

@@ -18,7 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenfold.gaussian.formula import EMPTY, FEW_COUNTS, Axes, Frame, score_terms, stranger_terms
+from tenfold.gaussian.formula import (
+    EMPTY,
+    FEW_COUNTS,
+    Frame,
+    NoiseAxes,
+    score_terms,
+    stranger_terms,
+)
 from tenfold.linalg.algebra import Array
 
 STEP = 1.1  # between counts, where these are many: each one takes resolvents of its own
@@ -101,7 +108,7 @@ class _OtherClasses:
         else:
             self.b_left = b * self.freedom / sizes.freedom
 
-    def _turn_to(self, axes: Axes) -> None:
+    def _turn_to(self, axes: NoiseAxes) -> None:
         """Take samples about the moved centre, and their deviations, along axes."""
         self.axes = axes
         self.moved = self.move @ axes.means  # (g, d), the move of the centre

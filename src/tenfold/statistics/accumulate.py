@@ -52,7 +52,7 @@ class ClassSums:
         self.shifts = np.zeros((len(classes), size))
         self.sums = np.zeros((len(classes), size))
         self.grams = np.zeros((n_tables, size, size))  # upper triangles
-        self.anchors = np.zeros(len(classes))  # the weight of the block that the shift is from
+        self.shift_weights = np.zeros(len(classes))  # of the blocks that shifts are from
         self.narrow = np.zeros(len(classes), dtype=bool)  # the shift is a float32 number
 
     def cover(self, classes: Array) -> None:
@@ -62,7 +62,7 @@ class ClassSums:
         if len(union) == len(self.classes):
             return
         at = np.searchsorted(union, self.classes)
-        for name in ("counts", "shifts", "sums", "grams", "anchors", "narrow"):
+        for name in ("counts", "shifts", "sums", "grams", "shift_weights", "narrow"):
             old = getattr(self, name)
             wide = np.zeros((len(union), *old.shape[1:]), dtype=old.dtype)
             wide[at] = old
@@ -104,13 +104,13 @@ class ClassSums:
         """
         w = np.ones(len(rows)) if weight is None else weight[rows]
         block_weight = float(w.sum())
-        if block_weight <= OUTWEIGHED * self.anchors[c]:
+        if block_weight <= OUTWEIGHED * self.shift_weights[c]:
             return
         if weight is not None:
             rows = np.sort(rows[np.argsort(-w, kind="stable")[:SHIFT_ROWS]])
             rows = rows[weight[rows] >= w.max() / OUTWEIGHED]
         shift = np.median(gather(X, rows[:SHIFT_ROWS], np.float64), axis=0)
-        self.anchors[c] = block_weight
+        self.shift_weights[c] = block_weight
         self.narrow[c] = isinstance(X, np.ndarray) and X.dtype in NARROW
         shift = shift.astype(np.float32) if self.narrow[c] else shift
         n = self.counts[c]
