@@ -124,6 +124,21 @@ def test_a_verifier_scores_and_accepts_as_numpy_does(model, path):
     np.testing.assert_array_equal(came["accepted"], verifier.predict(exact))
 
 
+@pytest.mark.parametrize(("n_classes", "positive"), [(2, 1), (10, 0), (10, 1)])
+def test_a_verifier_without_a_method_scores_and_accepts_as_numpy_does(n_classes, positive, path):
+    some = n_classes > Y
+    batch, labels = X[some], Y[some]
+    verifier = ClassSpecificVerifier(positive=positive, false_accept_rate=0.1)
+    verifier.fit(batch[::2], labels[::2])
+    came, exact = run(verifier, path, batch), batch.astype(np.float64)
+    scores = verifier.decision_function(exact) + verifier.threshold_
+    np.testing.assert_allclose(came["scores"], scores, rtol=1e-5, atol=1e-4)
+    assert 0 < came["accepted"].sum() < len(batch)
+    np.testing.assert_array_equal(came["accepted"], verifier.predict(exact))
+    told = {entry.key: json.loads(entry.value) for entry in onnx.load(path).metadata_props}
+    assert told["positive"] == positive
+
+
 @pytest.mark.parametrize("normalize", ["others", "own", False])
 @pytest.mark.parametrize("model", [MCSDA(ranks=(5, 4), **FEW_ROUNDS), CSDA(ranks=9)], ids=str)
 def test_a_bank_measures_and_names_as_numpy_does(model, normalize, path):

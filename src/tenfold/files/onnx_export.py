@@ -201,8 +201,8 @@ def to_onnx(estimator: object, path: str | os.PathLike[str]) -> None:
 
     - of a projector ``projected``, what `transform` gives, and of a class-specific one also
       ``scores`` of shape (n,), what `decision_function` gives;
-    - of a `ClassSpecificVerifier` ``scores``, those of its projector, and ``accepted``, booleans
-      that say which reach the threshold, of shape (n,);
+    - of a `ClassSpecificVerifier` ``scores``, as it compares them with its threshold, and
+      ``accepted``, booleans that say which reach it, of shape (n,);
     - of a `ClassSpecificClassifier` ``distances`` of shape (n, C) and ``label`` of shape (n,);
     - of a `ProbabilisticLDA` ``log_likelihood_ratio``, ``scores`` (what `decision_function` gives,
       but with a column per class for two classes, too) and ``probabilities``, each of shape (n, C),
@@ -262,10 +262,8 @@ def _told(estimator: object) -> dict[str, object]:
     if isinstance(estimator, Step):
         return told
     told["classes"] = known_classes(estimator).tolist()
-    if isinstance(estimator, TensorProjector | ClassSpecificVerifier):
-        for projector in estimator.members_:
-            if isinstance(projector, ClassSpecificProjector):
-                told["positive"] = np.asarray(projector.positive_label_).tolist()
+    if isinstance(estimator, ClassSpecificProjector | ClassSpecificVerifier):
+        told["positive"] = np.asarray(estimator.positive_label_).tolist()
     if isinstance(estimator, ClassSpecificVerifier):
         told["threshold"] = estimator.threshold_
     return told
@@ -382,7 +380,12 @@ def _(projector: TensorProjector, graph: Graph) -> None:
 def _(verifier: ClassSpecificVerifier, graph: Graph) -> None:
     check_is_fitted(verifier, "projector_")
     graph.fold(verifier.sample_shape_)
-    scores = _scores(graph, verifier.projector_)
+    inside = verifier.projector_
+    if isinstance(inside, ProbabilisticLDA):
+        positive = inside.classes_.tolist().index(verifier.positive_label_)
+        scores = _against_everyone(graph, inside, positive)
+    else:
+        scores = _scores(graph, inside)
     graph.output("scores", scores)
     graph.output("accepted", scores.to("GreaterOrEqual", verifier.threshold_), dtype=np.bool_)
 
@@ -416,23 +419,9 @@ def _(model: ProbabilisticLDA, graph: Graph) -> None:
     """Scores of a pool of views, the ratio against a stranger, and what follows from them."""
     check_is_fitted(model, "pool_")
     graph.fold(model.sample_shape_)
-    scorer = scorer_of(model)
     shape = (len(model.classes_),)
-    found = {id(part.map): view(part.map, graph) for part in scorer.ratio_parts}
-    parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]
-    if scorer.weights is not None:
-        parts.append((graph.samples.flat() - scorer.centre) @ scorer.weights)
-    scores = parts[0] + scorer.constants
-    for part in parts[1:]:
-        scores = scores + part
-    columns = [
-        _bounded(found[id(part.map)].ratios(part)) * part.weight for part in scorer.ratio_parts
-    ]
-    ratios = columns[0]
-    for column in columns[1:]:
-        ratios = ratios + column
-    scale, offset = model.pool_["ratio"]
-    graph.output("log_likelihood_ratio", ratios * float(scale) + float(offset), shape)
+    scores, ratios = _scores_and_ratios(graph, model)
+    graph.output("log_likelihood_ratio", ratios, shape)
     log_priors = model.log_priors()
     scores = scores + log_priors
     graph.output("scores", scores, shape)
@@ -494,6 +483,46 @@ def _scores(graph: Graph, projector: ClassSpecificProjector) -> Value:
     """The log likelihood ratio, or minus that distance, as (n,)."""
     ratio = projector._has_ratio
     found = _log_ratio(graph, projector) if ratio else -_distance(graph, projector)
+    return found.to("Reshape", [-1])
+
+
+# ── Gaussian classes ────────────────────────────────────────────────────────────────────────────
+
+
+def _scores_and_ratios(graph: Graph, model: ProbabilisticLDA) -> tuple[Value, Value]:
+    """The scores of all classes, without priors, and their ratios against a stranger, (n, C)."""
+    scorer = scorer_of(model)
+    found = {id(part.map): view(part.map, graph) for part in scorer.ratio_parts}
+    parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]
+    if scorer.weights is not None:
+        parts.append((graph.samples.flat() - scorer.centre) @ scorer.weights)
+    scores = parts[0] + scorer.constants
+    for part in parts[1:]:
+        scores = scores + part
+    columns = [
+        _bounded(found[id(part.map)].ratios(part)) * part.weight for part in scorer.ratio_parts
+    ]
+    ratios = columns[0]
+    for column in columns[1:]:
+        ratios = ratios + column
+    scale, offset = model.pool_["ratio"]
+    return scores, ratios * float(scale) + float(offset)
+
+
+def _against_everyone(graph: Graph, model: ProbabilisticLDA, positive: int) -> Value:
+    """The log likelihood ratio of one class against someone else, (n,); as the verifier has it."""
+    scores, ratios = _scores_and_ratios(graph, model)
+    n_classes = len(model.classes_)
+    others = np.delete(np.arange(n_classes), positive)
+    if n_classes == 2:
+        own = graph.node("Gather", scores, [positive], axis=1)
+        return (own - graph.node("Gather", scores, others, axis=1)).to("Reshape", [-1])
+    own = graph.node("Gather", ratios, [positive], axis=1)
+    of_others = graph.node("Gather", ratios, others, axis=1)
+    largest = of_others.to("ReduceMax", [1], keepdims=1).to("Max", 0.0)  # 0 is a stranger's
+    total = (of_others - largest).to("Exp").to("ReduceSum", [1], keepdims=1)
+    total = total + (-largest).to("Exp")
+    found = own - largest - total.to("Log") + float(np.log(n_classes))
     return found.to("Reshape", [-1])
 
 
