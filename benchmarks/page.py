@@ -134,6 +134,7 @@ def cells(row: Row, first: Row) -> list[str]:
     if row["status"] == "differs":
         return [who, f"answers differ by {row['distance']:.0e}", "", "", "", "", ""]
     wall = row["wall"]
+    factor = median(wall) / median(first["wall"] or [float("nan")])
     mark = " †" if JOBS[row["job"]].share.get(row["contestant"]) else ""
     return [
         who + mark,
@@ -142,7 +143,7 @@ def cells(row: Row, first: Row) -> list[str]:
         seconds(max(wall)),
         seconds(median(row["cpu"])),
         f"{row['peak'] / 2**20:.0f}\N{NO-BREAK SPACE}MB",
-        f"{median(wall) / median(first['wall'] or [float('nan')]):.2g}",
+        f"{factor:.0f}" if factor >= 100 else f"{factor:.2g}",
     ]
 
 

@@ -28,16 +28,59 @@ from tenfold import (
     ClassSpecificClassifier,
     ClassSpecificVerifier,
     KernelCSDA,
+    OpenSetClassifier,
     ProbabilisticLDA,
+    RankSearchCV,
     compare,
 )
-from tenfold.metrics import equal_error_rate, equal_error_threshold, evaluate, reliability
+from tenfold.metrics import (
+    equal_error_rate,
+    equal_error_threshold,
+    evaluate,
+    mean_average_precision,
+    reliability,
+)
 from tenfold.selection.comparison import Comparison, MethodFigures
 
 RNG = np.random.default_rng(0)
 Y = np.arange(90) % 3
 X = RNG.normal(size=(3, 6, 5))[Y] + RNG.normal(0, 1.5, (90, 6, 5))
 MODEL = MCSDA((2, 2), tol=10.0)
+
+
+def test_what_compare_cannot_rank_is_refused_in_words():
+    verifier = ClassSpecificVerifier(MODEL, positive=1)
+    with pytest.raises(ValueError, match="verifies the class 1, but positive is None"):
+        compare(X, Y, [verifier], cv=3)
+    with pytest.raises(ValueError, match="verifies the class 1, but positive is 2"):
+        compare(X, Y, [verifier], cv=3, positive=2)
+    with pytest.raises(ValueError, match="compare takes no OpenSetClassifier"):
+        compare(X, Y, [OpenSetClassifier()], cv=3)
+    with pytest.raises(ValueError, match="compare takes no RankSearchCV"):
+        compare(X, Y, [RankSearchCV(MODEL, [(1, 1), (2, 2)])], cv=3)
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_decisions_of_an_open_set_are_counted_whatever_its_labels_are():
+    words = OpenSetClassifier(unknown="stranger", false_accept_rate=0.2).fit(X[Y < 2], Y[Y < 2])
+    counts = evaluate(words, X, Y).as_dict()["confusion"]
+    assert counts["labels"] == ["0", "1", "2", "stranger"]
+    assert np.sum(counts["counts"]) == len(X)
+    truth = OpenSetClassifier(false_accept_rate=0.2).fit(X, Y == 2)
+    counts = evaluate(truth, X, Y == 2).as_dict()["confusion"]
+    assert counts["labels"][:2] == ["False", "True"]
+    decided = truth.predict(X)
+    assert counts["counts"][1][1] == np.sum((Y == 2) & (decided == 1))
+    everyone = mean_average_precision(words, X[Y < 2], Y[Y < 2])
+    inside = mean_average_precision(words.model_, X[Y < 2], Y[Y < 2])
+    assert np.isclose(everyone, inside, atol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_a_verifier_is_evaluated_on_truth_values_as_on_labels():
+    verifier = ClassSpecificVerifier(MODEL, positive=1, false_accept_rate=0.2).fit(X, Y)
+    by_label = evaluate(verifier, X, Y).as_dict()
+    assert evaluate(verifier, X, Y == 1).as_dict() == by_label
 
 
 def test_the_class_of_a_verifier_may_be_that_of_its_projector():

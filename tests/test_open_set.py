@@ -414,3 +414,13 @@ def test_strangers_choose_the_weights_of_views_in_the_ratio():
     by_strangers, by_classes = np.mean(found, axis=0)
     assert by_strangers > by_classes + 0.005
     assert by_strangers > 0.95
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_strangers_without_weight_are_not_there():
+    X, y = load_digits().images[:200], load_digits().target[:200]
+    is_known = y < 7
+    labels = np.where(is_known, y, -1)
+    found = OpenSetClassifier(unknown=-1).fit(X, labels, sample_weight=is_known.astype(float))
+    assert found.unknown_ == -1
+    assert found.classes_.tolist() == list(range(7))

@@ -531,6 +531,76 @@ def test_whole_groups_are_left_out():
         ProbabilisticLDA(FEW).fit(X, y, groups=group[:7])
 
 
+@pytest.mark.parametrize("name", ["{1}{0}", "{0}{1}"], ids=["class last", "class first"])
+def test_the_names_of_groups_do_not_keep_any_class_from_being_left_out(name):
+    """Sessions of ten people: sorted by name, every tenth group is of the same person."""
+    X, y = drawn([12] * 10, shape=(8,), apart=1.5)
+    session = np.arange(len(y)) % 4
+    groups = np.array([name.format(person, s) for person, s in zip(y, session, strict=True)])
+    chosen = ProbabilisticLDA(FEW).fit(X, y, groups=groups)
+    chance = np.log(10)
+    assert chosen.loo_log_loss_ < 0.8 * chance
+    assert chosen.views_ == FEW
+
+
+def test_groups_of_whole_classes_cannot_choose_and_say_so():
+    X, y = drawn([6, 6, 6])
+    with pytest.warns(UserWarning, match="groups hold whole classes"):
+        ProbabilisticLDA(FEW).fit(X, y, groups=y)
+    weight = (np.arange(18) % 2).astype(float)
+    with pytest.raises(ValueError, match="groups has one group only"):
+        ProbabilisticLDA(FEW).fit(X, y, sample_weight=weight, groups=weight)
+    with pytest.raises(ValueError, match="groups contains NaN or None"):
+        ProbabilisticLDA(FEW).fit(X, y, groups=["a", "b", np.nan] * 6)
+
+
+def test_equal_samples_of_several_groups_are_all_counted():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1], [2400, 600]))
+    X = (rng.integers(0, 3, size=(3000, 3)) + y[:, None]).astype(float)
+    model = ProbabilisticLDA("linear").fit(X, y, groups=rng.integers(0, 50, 3000))
+    assert_array_equal(model.class_count_, [2400, 600])
+
+
+def test_classes_have_all_their_samples_where_no_table_of_them_is_kept():
+    counts = [2300, 60]
+    y = np.repeat([0, 1], counts)
+    X = np.random.default_rng(0).normal(size=(len(y), 2501)).astype(np.float32)
+    model = ProbabilisticLDA(["numbers"]).fit(X, y)
+    assert_array_equal(model.class_count_, counts)
+    assert_allclose(model.priors_, np.array(counts) / len(y))
+    stream = ProbabilisticLDA(["numbers"]).partial_fit(X[:1200], y[:1200], classes=[0, 1])
+    assert_array_equal(stream.partial_fit(X[1200:], y[1200:]).class_count_, counts)
+
+
+def test_a_view_that_the_samples_do_not_suit_is_said_to_be_left_out():
+    X, y = drawn([6, 6, 6], shape=(5,))
+    with pytest.warns(UserWarning, match="views names filters, kronecker, which cannot be tried"):
+        model = ProbabilisticLDA(["numbers", "filters", "kronecker"]).fit(X, y)
+    assert model.views_ == ["numbers"]
+
+
+class Doubled(TransformerMixin, BaseEstimator):
+    """Features that are made in place."""
+
+    def fit(self, X, y=None):
+        X *= 2
+        return self
+
+    def transform(self, X):
+        X *= 2
+        return X.reshape(len(X), -1)
+
+
+def test_a_transformer_that_works_in_place_changes_no_sample():
+    X, y = drawn([6, 6, 6])
+    before = X.copy()
+    model = ProbabilisticLDA(["numbers", Doubled()]).fit(X, y)
+    first = model.predict_proba(X)
+    assert_array_equal(model.predict_proba(X), first)
+    assert_array_equal(X, before)
+
+
 # ── Enrollment ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -179,7 +179,7 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         self._check_parameters(model)
         labels = check_labels(self, X, y)
         weight = check.check_weights(labels, sample_weight)
-        unknown = self._unknown_label(labels)
+        unknown = self._unknown_label(labels if weight is None else labels[weight > 0])
         if isinstance(model, Learner):  # a memory map may be larger than memory
             X = as_source(X) or X
         whole, left_out = self._fitted_and_left_out(model, X, labels, weight)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 
 from tenfold.classifiers.classifier import AccuracyScore
-from tenfold.gaussian.gathered import Gathered
+from tenfold.gaussian.gathered import LARGEST_TABLE, Gathered
 from tenfold.gaussian.maps import Transformer
 from tenfold.gaussian.model import (
     BINS,
@@ -28,7 +28,7 @@ from tenfold.gaussian.model import (
     pattern_of,
 )
 from tenfold.gaussian.pool import floor_of, probabilities
-from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, typical_count
+from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, suits, typical_count
 from tenfold.linalg.arrays import Array, asarray_like, to_numpy
 from tenfold.linalg.constants import KEPT_MOMENTS, MEDIUM
 from tenfold.methods.base import Labels, Savable, TensorProjector
@@ -225,12 +225,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         bunches = None
         if groups is not None:
             names, numbers = check_groups("groups", groups, len(labels))
-            gathered, bunches = _gather_groups(X, labels, weight, classes, numbers, gathered)
-            if len(names) < 2:
+            used = np.unique(numbers if weight is None else numbers[weight > 0])
+            if len(used) < 2:
                 raise ValueError(
-                    f"groups has one group only ({parameters.plain(names[0])!r}), so none can be "
-                    "left out; pass two or more groups, or no groups"
+                    f"groups has one group only ({parameters.plain(names[used[0]])!r}), so none "
+                    "can be left out; pass two or more groups, or no groups"
                 )
+            gathered, bunches = _gather_groups(X, labels, weight, classes, numbers, gathered)
+            _warn_of_whole_classes(gathered.sketch.codes, bunches)
         class_groups = columns = None
         if n_groups is not None:
             class_groups = groups_of_classes(len(classes), n_groups)
@@ -454,14 +456,14 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
             summary = gathered.summary()
             noise = float(summary.noise.diagonal.sum())
-        counts = summary.sizes.counts
+        counts = summary.counts
         _check_scatter(counts, noise, summary.means)
         priors = parameters.check_priors(self.priors, gathered.classes, counts)
         with np.errstate(divide="ignore"):
             log_priors = np.log(priors)
         names, transformers = asked_views(self.views)
         samples = gathered.sketch.X.reshape(-1, *gathered.shape)
-        fitted = {name: _fitted(name, view, samples) for name, view in transformers.items()}
+        fitted = {name: _fitted(name, view, samples.copy()) for name, view in transformers.items()}
         shown = True if self.verbose else None
         total = len(names) + len(fitted) + 1
         with (
@@ -479,6 +481,18 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 stranger_columns,
             )
         _warn_of_near_copies(gathered, pool.log_loss, bunches)
+        listed = self.views if isinstance(self.views, list | tuple) else [self.views]
+        by_name = [view for view in listed if isinstance(view, str) and view in NAMES]
+        unsuited = [name for name in by_name if not suits(name, summary)]
+        unsuited += [name for name in fitted if name not in pool.names]
+        if unsuited:
+            warn(
+                f"views names {', '.join(unsuited)}, which cannot be tried on these samples of "
+                f"shape {gathered.shape} in {len(counts)} classes; the views tried are "
+                f"{', '.join(pool.names)}; leave the others out, or pass samples that they suit",
+                UserWarning,
+                stacklevel=4,
+            )
         learned = attributes_of(gathered.classes, counts, priors, pool, summary.mean)
         return learned, pool.left_out
 
@@ -710,6 +724,19 @@ def gather(X: check.Samples, labels: Array, weight: Array | None, classes: Array
     return Gathered.of_batch(to_numpy(X), labels, weight, classes)
 
 
+def _warn_of_whole_classes(codes: Array, bunches: Array) -> None:
+    """Warn if each class is in one group, so that no sample is left out without its class."""
+    pairs = np.unique(np.stack([codes, bunches]), axis=1)[0]
+    if np.bincount(pairs).max(initial=0) < 2:
+        warn(
+            "groups hold whole classes: no class has samples in two groups, so no sample can be "
+            "left out without its class, and views and regularization are not chosen; pass groups "
+            "that share classes, such as subjects or sessions, or no groups",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def _gather_groups(
     X: check.Samples,
     labels: Array,
@@ -720,19 +747,52 @@ def _gather_groups(
 ) -> tuple[Gathered, Array]:
     """What is kept of a batch, and the bunch of groups of each sample of the sketch.
 
-    Equal samples of different groups are kept apart. Groups are assigned to bunches in the
-    order of their names.
+    Equal samples of different groups are kept apart.
     """
-    n_groups = int(numbers.max()) + 1
     pairs = np.stack([numbers, np.searchsorted(classes, labels)])
     cells, codes = np.unique(pairs, axis=1, return_inverse=True)
     codes = codes.ravel()  # NumPy 2.0 gives a row
     by_cell = gather(X, codes, weight, np.arange(cells.shape[1]))
     sketch = by_cell.sketch.placed(cells[1])
-    bunches = cells[0][by_cell.sketch.codes] % min(n_groups, MOST_BUNCHES)
-    bunches = np.unique(bunches, return_inverse=True)[1]
+    bunches = bunches_of_groups(cells[0], cells[1], by_cell.counts)[by_cell.sketch.codes]
+    bunches = np.unique(bunches, return_inverse=True)[1]  # a sketch may lack some
     moments = gathered.moments
-    return Gathered(classes, gathered.shape, sketch, moments), bunches
+    if moments is None and not sketch.is_complete and prod(gathered.shape) <= LARGEST_TABLE:
+        moments = gathered.all_moments()  # equal samples of several groups are many in the sketch
+    return Gathered(classes, gathered.shape, sketch, gathered.counts, moments), bunches
+
+
+def bunches_of_groups(groups: Array, codes: Array, weights: Array) -> Array:
+    """The bunch of each cell, which is the part of a group that is of one class.
+
+    Groups of a bunch are left out together. There are at most `MOST_BUNCHES`. The groups of one
+    class are dealt to different bunches, the largest group first, so that some of the class is
+    left whichever bunch is left out.
+
+    Parameters
+    ----------
+    groups, codes, weights : ndarrays of shape (m,)
+        The number of the group of each cell, sorted, the class of the cell, and what its samples
+        weigh.
+    """
+    used = weights > 0
+    known, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    n_bunches = min(len(np.unique(groups[used])), MOST_BUNCHES)
+    shares = weights / np.maximum(np.bincount(codes, weights)[codes], np.finfo(float).tiny)
+    largest_first = np.argsort(-np.add.reduceat(shares, first), kind="stable")
+    if len(known) == n_bunches:
+        largest_first = np.arange(n_bunches)  # each group is a bunch by itself
+    loads = np.zeros((n_bunches, int(codes.max()) + 1))  # the share of each class in each bunch
+    found = np.zeros(len(groups), dtype=np.intp)
+    for g in largest_first:
+        cells = slice(first[g], first[g] + sizes[g])
+        own = codes[cells]
+        crowded = loads[:, own] @ shares[cells]
+        fewest = np.flatnonzero(crowded == crowded.min())
+        bunch = fewest[np.argmin(loads[fewest].sum(axis=1))]
+        loads[bunch, own] += shares[cells]
+        found[cells] = bunch
+    return found
 
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────

@@ -139,6 +139,8 @@ def labels_like(y: object, classes: Array) -> Array:
     if y.dtype.kind == classes.dtype.kind:
         return np.asarray(y)
     in_writing = {str(label): label for label in classes.tolist()}
+    if classes.dtype.kind == "f":  # "7" and 7.0 are one class, too
+        in_writing |= {str(int(label)): label for label in classes.tolist() if label % 1 == 0}
     learned = np.empty(len(y), dtype=object)
     learned[:] = [in_writing.get(str(label), label) for label in y.tolist()]
     return learned

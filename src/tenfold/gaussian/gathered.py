@@ -104,12 +104,7 @@ class Sketch:
 
     @classmethod
     def of_batch(cls, X: Array, codes: Array, weights: Array) -> Sketch:
-        """Of samples (n, p)."""
-        if not (weights > 0).all():
-            used = np.flatnonzero(weights > 0)
-            X = X[used]
-            codes = codes[used]
-            weights = weights[used]
+        """Of samples (n, p), all with some weight."""
         with np.errstate(over="ignore"):  # numbers above 3e38 are ordered by their keys
             order = content_hashes(X, np.float32)
         if len(X) > SKETCH:
@@ -240,8 +235,9 @@ class Summary(NamedTuple):
     mean: Array  # (p,), of all samples
     means: Array  # (C, p), of the classes
     noise: Noise  # about these
-    sizes: ClassSizes  # the samples of the sketch among all samples
+    sizes: ClassSizes  # the samples of the sketch among those of the means and the noise
     sketch_sizes: ClassSizes  # the samples of the sketch by themselves
+    counts: Array  # (C,), the sums of the weights of all samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +252,8 @@ class Gathered:
         The shape of a sample.
     sketch : Sketch
         Distinct samples.
+    counts : ndarray of shape (C,)
+        The sum of the weights of all samples of each class, also of those that are not kept.
     moments : PooledMoments or None
         Of all samples; None where the sketch has all of them, or samples are too large.
     """
@@ -263,6 +261,7 @@ class Gathered:
     classes: Array
     shape: tuple[int, ...]
     sketch: Sketch
+    counts: Array
     moments: PooledMoments | None = None
 
     @classmethod
@@ -272,11 +271,17 @@ class Gathered:
         rows = np.asarray(X, dtype=np.float64).reshape(len(X), prod(shape))
         codes = np.searchsorted(classes, labels)
         w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=float)
+        if not (w > 0).all():  # samples without weight may be of other classes
+            used = np.flatnonzero(w > 0)
+            rows = rows[used]
+            codes = codes[used]
+            w = w[used]
         sketch = Sketch.of_batch(rows, codes, w)
         moments = None
         if not sketch.is_complete and prod(shape) <= LARGEST_TABLE:
             moments = PooledMoments.of_batch(rows, codes, w, len(classes))
-        return cls(classes, shape, sketch, moments)
+        counts = np.bincount(codes, w, minlength=len(classes))
+        return cls(classes, shape, sketch, counts, moments)
 
     def __add__(self, other: Gathered) -> Gathered:
         one = self._among(other.classes)
@@ -284,15 +289,17 @@ class Gathered:
         sketch = one.sketch + two.sketch
         moments = None
         if not sketch.is_complete and prod(self.shape) <= LARGEST_TABLE:
-            moments = one._all_moments() + two._all_moments()
-        return Gathered(one.classes, self.shape, sketch, moments)
+            moments = one.all_moments() + two.all_moments()
+        counts = one.counts + two.counts
+        return Gathered(one.classes, self.shape, sketch, counts, moments)
 
     def decayed(self, factor: float) -> Gathered:
         """The same with all weights multiplied."""
         if factor == 1:
             return self
         moments = None if self.moments is None else self.moments.times(factor)
-        return replace(self, sketch=self.sketch.times(factor), moments=moments)
+        sketch = self.sketch.times(factor)
+        return replace(self, sketch=sketch, counts=self.counts * factor, moments=moments)
 
     def _among(self, classes: Array) -> Gathered:
         """The same among more classes."""
@@ -301,20 +308,16 @@ class Gathered:
             return self
         at = np.searchsorted(union, self.classes)
         moments = None if self.moments is None else self.moments.placed(at, len(union))
-        return Gathered(union, self.shape, self.sketch.placed(at), moments)
+        counts = np.zeros(len(union))
+        counts[at] = self.counts
+        return Gathered(union, self.shape, self.sketch.placed(at), counts, moments)
 
-    def _all_moments(self) -> PooledMoments:
+    def all_moments(self) -> PooledMoments:
+        """Moments of all samples; of the sketch, where it has all of them."""
         if self.moments is not None:
             return self.moments
         s = self.sketch
         return PooledMoments.of_batch(s.X, s.codes, s.weights, len(self.classes))
-
-    @property
-    def counts(self) -> Array:
-        """The sum of the weights of each class, (C,)."""
-        if self.moments is not None:
-            return self.moments.counts
-        return np.bincount(self.sketch.codes, self.sketch.weights, minlength=len(self.classes))
 
     def summary(self) -> Summary:
         """Class means and noise of all samples, and the sizes of the classes."""
@@ -329,11 +332,12 @@ class Gathered:
             scatter = self.moments.scatter
             noise = Noise(None, scatter, np.diagonal(scatter))
             sizes = ClassSizes.of(sketch.codes, sketch.weights, counts)
-            return Summary(sketch, self.shape, mean, means, noise, sizes, sketch_sizes)
+            return Summary(sketch, self.shape, mean, means, noise, sizes, sketch_sizes, self.counts)
         mean = np.asarray(sketch.weights @ sketch.X / sketch.weights.sum())
         means = class_means(sketch.X, sketch.codes, sketch.weights, n_classes)
         deviations = sketch.X - means[sketch.codes]
         if (sketch.weights != 1).any():
             deviations *= np.sqrt(sketch.weights)[:, None]
         noise = Noise.of_rows(deviations)
-        return Summary(sketch, self.shape, mean, means, noise, sketch_sizes, sketch_sizes)
+        sizes = sketch_sizes
+        return Summary(sketch, self.shape, mean, means, noise, sizes, sketch_sizes, self.counts)

@@ -346,7 +346,9 @@ class TransformerMap(CentredMap):
 
     def raw(self, X: Array) -> Array:
         """What the transformer gives, as rows (n, q)."""
-        found = self.transformer.transform(X.reshape(-1, *self.shape))
+        found = self.transformer.transform(
+            X.reshape(-1, *self.shape).copy()
+        )  # it may work in place
         return checked_features(self.name, found, len(X))
 
     def features(self, X: Array) -> Array:

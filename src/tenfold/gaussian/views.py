@@ -265,7 +265,7 @@ class Data:
         self.log_priors = log_priors
         self.stranger_columns = stranger_columns
         sketch = summary.sketch
-        shares = summary.sizes.counts / np.maximum(summary.sketch_sizes.counts, 1e-300)
+        shares = summary.counts / np.maximum(summary.sketch_sizes.counts, 1e-300)
         self.weights = sketch.weights * shares[sketch.codes]
         in_sketch = summary.sketch_sizes.scored
         self.is_linear_only = bool(in_sketch.mean() < 0.5) and not sketch.is_complete
@@ -345,7 +345,7 @@ def transformer_candidates(data: Data, name: str, transformer: Transformer) -> I
     """The features of a fitted transformer as they are, and in units of their spread."""
     sketch = data.summary.sketch
     shares = sketch.weights / sketch.weights.sum()
-    rows = sketch.X.reshape(-1, *data.summary.shape)
+    rows = sketch.X.reshape(-1, *data.summary.shape).copy()  # a transformer may work in place
     raw = checked_features(name, transformer.transform(rows), len(rows))
     mean = shares @ raw
     centred = raw - mean
@@ -538,7 +538,9 @@ class FirstLook(NamedTuple):
         sketch = data.summary.sketch
         rows = first_of_each(sketch.order, sketch.weights, sketch.codes, LOOK_SAMPLES)
         classes = np.arange(len(data.log_priors))
-        summary = Gathered(classes, data.summary.shape, sketch.rows(rows)).summary()
+        some = sketch.rows(rows)
+        counts = np.bincount(some.codes, some.weights, minlength=len(classes))
+        summary = Gathered(classes, data.summary.shape, some, counts).summary()
         bunches = None
         if data.bunches is not None:
             bunches = np.unique(data.bunches[rows], return_inverse=True)[1]
@@ -703,6 +705,13 @@ def _search_structure(judge: Judge, rows: Array, answers: Answers) -> _Structure
         elif loss > best.loss + 2 / answers.total:
             break
     return best
+
+
+def suits(name: str, summary: Summary) -> bool:
+    """Whether one of our views can be tried on samples like these."""
+    if name in SIGNALS:
+        return SIGNALS[name](summary.shape)
+    return name != "kronecker" or has_structure(summary)
 
 
 def has_structure(summary: Summary) -> bool:

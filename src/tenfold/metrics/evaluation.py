@@ -263,9 +263,11 @@ class Evaluation:
     def _confusion(self) -> dict[str, Any]:
         """Counts by label and decision; labels the model does not know are rows, too."""
         labels = self.y.astype(str)
-        decided = np.asarray(self.decisions).astype(str)
-        known = np.unique(np.asarray(self.decisions)).astype(str)
-        names = list(dict.fromkeys([*known.tolist(), *sorted({*labels, *decided})]))
+        written = {label: str(label) for label in known_classes(self.model).tolist()}
+        decisions = np.asarray(self.decisions).tolist()
+        decided = [written.get(decision, str(decision)) for decision in decisions]
+        known = [label for label in written.values() if label in set(decided)]
+        names = list(dict.fromkeys([*known, *sorted({*labels.tolist(), *decided})]))
         counts = confusion_matrix(labels, decided, labels=names)
         return {"labels": names, "decisions": names, "counts": counts.tolist()}
 
@@ -281,7 +283,8 @@ def evaluate(estimator: Any, X: object, y: object) -> Evaluation:
     X : array-like or store of shape (n, I_1, ..., I_K)
         The samples.
     y : array-like of shape (n,)
-        Their labels. "7" and 7 are the same class.
+        Their labels. "7" and 7 are the same class. Of a verifier also whether they are of its
+        class, as booleans.
 
     Returns
     -------
@@ -299,7 +302,12 @@ def evaluate(estimator: Any, X: object, y: object) -> Evaluation:
     0.9
     """
     model, _ = unwrap(estimator)
-    y = labels_like(y, known_classes(model))
+    classes = known_classes(model)
+    y = np.asarray(y)
+    if answer_of(model) == "acceptance" and y.dtype == bool and classes.dtype != bool:
+        positive = model.positive_label_  # whether samples are of this class
+        y = np.where(y, positive, classes[classes != positive][0])
+    y = labels_like(y, classes)
     found = class_scores(estimator, X, y)
     decisions = None
     if names_classes(model):

@@ -65,7 +65,9 @@ def mean_average_precision(
         # the scores of `evaluate`, so that both give one number
         scores = all_scores(model, X)
     else:
-        if isinstance(inner, ProbabilisticLDA):
+        if isinstance(inner, ProbabilisticLDA) and not hasattr(model, "predict_log_proba"):
+            scores = all_scores(model, X)  # of an open set
+        elif isinstance(inner, ProbabilisticLDA):
             scores = np.asarray(model.predict_log_proba(X, **params))
         elif hasattr(model, "decision_function") or not hasattr(model, "predict_proba"):
             scores = np.asarray(model.decision_function(X, **params))

@@ -27,8 +27,10 @@ from tenfold.classifiers.class_subspaces import of_both_classes
 from tenfold.classifiers.classifier import ClassSpecificClassifier
 from tenfold.classifiers.folds import folds_of
 from tenfold.classifiers.members import answer_of
+from tenfold.classifiers.open_set import OpenSetClassifier
 from tenfold.classifiers.probabilistic import ProbabilisticLDA
 from tenfold.classifiers.scores import scored_labels
+from tenfold.classifiers.verifier import ClassSpecificVerifier
 from tenfold.linalg.algebra import Array
 from tenfold.methods.base import TensorProjector
 from tenfold.methods.csda import CSDA
@@ -37,7 +39,7 @@ from tenfold.metrics.ranking import average_precisions, roc_areas
 from tenfold.processes import PATIENCE, over_processes
 from tenfold.progress import progress
 from tenfold.quiet import quietly
-from tenfold.selection.rank_search import NearestMean, search_ranks
+from tenfold.selection.rank_search import NearestMean, RankSearchCV, search_ranks
 from tenfold.statistics.cost import Split
 from tenfold.tables import Cell, Table, number, percent, times
 from tenfold.validation.containers import in_numpy
@@ -205,12 +207,13 @@ def compare(
 ) -> Comparison:
     """Compare models by cross-validation, all of them on the same folds.
 
-    A class is told from the rest by the distance from its mean: in its own subspace for
-    class-specific methods, else in the subspace of all classes. `ProbabilisticLDA` and classifiers
-    of scikit-learn, which get flat samples, are ranked by their own scores. Accuracy is that of
-    `predict`; of a projector, which has none, that of the nearest mean. Figures are means over
-    classes and folds; a class without test samples in a fold does not count there, and a test
-    sample of a class without training samples is answered wrongly.
+    Class-specific methods are ranked by their scores for every class: the likelihood ratio of the
+    class, or minus the distance from its mean, in its own subspace. Other projectors are ranked by
+    the distance from class means in the subspace of all classes, `ProbabilisticLDA` and classifiers
+    of scikit-learn, which get flat samples, by their own scores. Accuracy is that of `predict`; of
+    a projector, which has none, that of the nearest mean. Figures are means over classes and folds;
+    a class without test samples in a fold does not count there, and a test sample of a class
+    without training samples is answered wrongly.
 
     Parameters
     ----------
@@ -261,6 +264,7 @@ def compare(
     y = np.asarray(in_numpy(y, "y"))
     if models is None:
         models = [ProbabilisticLDA(), CSDA(), *baselines(prod(X.shape[1:]))]
+    _check_models(models, y, positive)
     names = _free_names(models)
     group = None if groups is None else check_groups("groups", groups, len(X))[1]
     splits = folds_of(cv, y, group, random_state)
@@ -285,6 +289,31 @@ def compare(
     n_classes = len(np.unique(y))
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     return Comparison(figures, len(X), n_classes, n_folds, shape, positive, ratio)
+
+
+def _check_models(models: Sequence[Any], y: Array, positive: Any) -> None:
+    """Refuse models that cannot be ranked beside others, and verifiers of another class."""
+    for model in models:
+        last = steps_of(model)[-1]
+        name = type(last).__name__
+        if isinstance(last, RankSearchCV):
+            raise ValueError(
+                f"compare takes no {name}; pass its estimator, and search=True to search ranks in "
+                "the training samples of every fold"
+            )
+        if isinstance(last, OpenSetClassifier):
+            raise ValueError(
+                f"compare takes no {name}; pass the model inside of it, and see what an open set "
+                "is worth with tenfold.metrics.evaluate"
+            )
+        if not isinstance(last, ClassSpecificVerifier) or len(np.unique(y)) == 2:
+            continue
+        own = last.positive if last.projector is None else last.model().positive
+        if positive is None or own != positive:
+            raise ValueError(
+                f"{name} verifies the class {own!r}, but positive is {positive!r}; pass its class "
+                "as positive"
+            )
 
 
 def _check_folds(splits: list[Split], y: Array, positive: Any) -> None:

@@ -57,10 +57,11 @@ def check_labels(estimator: object, X: object, y: object) -> Array:
 def check_kinds(y: Array, name: str = "y") -> None:
     """Labels or names that are objects are all text or all numbers, and none is missing."""
     kinds = {_kind(label) for label in y.ravel()}
+    what = "class label" if name == "y" else "name or number"
     if "missing" in kinds:
         raise ValueError(
-            f"Input {name} contains NaN or None; every sample needs a class label; drop the "
-            "samples without one, or give them a label of their own"
+            f"Input {name} contains NaN or None; every sample needs a {what}; drop the "
+            f"samples without one, or give them a {what} of their own"
         )
     if len(kinds) > 1:
         raise ValueError(
@@ -81,12 +82,15 @@ def _kind(label: object) -> str:
 
 def check_groups(name: str, groups: object, n_samples: int) -> tuple[Array, Array]:
     """The groups, sorted, and for each sample the number of its group."""
+    given = groups
     groups = np.asarray(in_numpy(groups, name))
     if groups.shape != (n_samples,):
         raise ValueError(
             f"{name} has shape {groups.shape}, but there are {n_samples} samples; pass one name or "
             "number per sample"
         )
+    if isinstance(given, list | tuple) and groups.dtype.kind == "U":
+        check_kinds(np.array(given, dtype=object), name)  # NumPy makes text of None and numbers
     if groups.dtype.kind == "O":
         check_kinds(groups, name)
     if groups.dtype.kind == "f" and not np.isfinite(groups).all():
