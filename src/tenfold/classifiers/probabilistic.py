@@ -191,7 +191,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         groups : array-like of shape (n,), default=None
             Group labels of the samples, such as subjects, days or brands. Whole groups are left
             out, so that the choice is made for samples of a new group. With more than ten groups,
-            several are left out together.
+            several are left out together, but never all groups of a class that has several.
 
         Returns
         -------

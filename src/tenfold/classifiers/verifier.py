@@ -118,12 +118,14 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         of the same others. Or "equal" for the threshold at which the shares of false accepts and
         false rejects are the same.
     cv : int, splitter or iterable of splits, default=5
-        Folds for the held-out scores: so many of other classes, or of their samples where the rate
-        is for these, or of `groups`; more, up to 50, where models without a fold are unlike the
-        model of all. Of a splitter the test parts are held out, in turn. Positives stay in these
-        models; they are held out in folds of their own, for the share of false rejects. A single
-        positive is never held out. Samples are assigned to folds by their content, so their order
-        does not matter.
+        Folds for the held-out scores of a verifier around a method: so many of other classes, or of
+        their samples where the rate is for these, or of `groups`; more, up to 50, where models
+        without a fold are unlike the model of all. Of a splitter the test parts are held out, in
+        turn. Positives stay in these models; they are held out in folds of their own, for the share
+        of false rejects. A single positive is never held out. Samples are assigned to folds by
+        their content, so their order does not matter. Without a method classes and samples are
+        left out in closed form, and an int says how many groups of classes there are, ten at the
+        least; of a splitter the test parts are left out, and samples that are in none together.
 
     Attributes
     ----------
