@@ -88,3 +88,34 @@ def test_a_column_of_numbers_with_one_bad_cell_is_still_an_error(here, cell):
     Path("t.csv").write_text("\n".join(lines), "utf-8")
     with pytest.raises(ValueError, match="is not a number"):
         load("t.csv")
+
+
+@pytest.fixture
+def rows(here):
+    """A table with a column that numbers its rows, and one called as a switch is."""
+    lines = [f"{i},{i % 5},{-(i % 3)},{i % 7},{'ab'[i % 2]}" for i in range(1, 31)]
+    (here / "rows.csv").write_text("\n".join(["No,p,q,r,class", *lines]))
+    return here / "rows.csv"
+
+
+def test_columns_named_to_read_are_those_of_the_model(tenfold, rows):
+    assert tenfold("fit", rows, "--read", "columns=p,q", "-o", "m.safetensors").code == 0
+    assert tenfold("evaluate", "m.safetensors", rows).code == 0
+    assert tenfold("fit", rows, "--read", "leave_out=No", "-o", "n.safetensors").code == 0
+    refused = tenfold("fit", rows, "--read", "header=1", "-o", "m.safetensors")
+    assert refused.code == 2
+    assert "--read header is 1; expected true or false" in refused.err
+    assert tenfold("evaluate", "m.safetensors", rows).code == 0  # it was not overwritten
+    assert "no option path" in tenfold("fit", rows, "--read", "path=x", "-o", "p.safetensors").err
+
+
+def test_other_groups_than_those_of_the_fit_are_refused(tenfold, here):
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % 2
+    X = rng.normal(size=(48, 3)) + y[:, None]
+    np.savez(here / "g.npz", X=X, y=y, person=np.arange(48) // 4)
+    assert tenfold("fit", "g.npz", "--rows", "train", "-o", "m.safetensors").code == 0
+    words = ("--rows", "test", "--groups", "person")
+    assert "give the same groups" in tenfold("evaluate", "m.safetensors", "g.npz", *words).err
+    words = ("--groups", "person", "--false-accept-rate", "0.1")
+    assert "takes no --groups" in tenfold("fit", "g.npz", *words, "-o", "u.safetensors").err

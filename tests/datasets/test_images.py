@@ -298,3 +298,22 @@ def test_pages_of_a_tiff_file_are_samples(tmp_path, deep):
     first.save(path, save_all=True, append_images=[Image.new(first.mode, (5, 4))])
     with pytest.raises(ValueError, match=r"stack\.tif .*its pages differ in size"):
         load(path, labelled=False)
+
+
+@pytest.mark.parametrize("written", [str, lambda name: name[:-4]], ids=["names", "no endings"])
+def test_a_table_of_labels_that_names_files_is_read_by_these(tmp_path, written):
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    names = [f"{i}.png" for i in range(1, 13)]
+    for i, name in enumerate(names, start=1):
+        Image.fromarray(np.full((8, 8), 10 * i, np.uint8)).save(folder / name)
+    rows = [f"{written(name)},{'odd' if int(name[:-4]) % 2 else 'even'}" for name in sorted(names)]
+    table = tmp_path / "labels.csv"
+    table.write_text("\n".join(["file,label", *rows]))
+    data = load(folder, labels=table)
+    assert data.sample_info["file"].tolist() == names
+    assert data.y.tolist() == ["odd", "even"] * 6
+    table.write_text("\n".join(["file,label", "other.png,odd", *rows[1:]]))
+    if written is str:
+        with pytest.raises(ValueError, match=r"names files, but not 1\.png"):
+            load(folder, labels=table)

@@ -269,3 +269,43 @@ def test_epochs_of_mne(tmp_path):
     data = load(tmp_path / "toy-epo.fif")
     np.testing.assert_allclose(data.X, signal, rtol=1e-12)
     assert data.y.tolist() == ["left", "right"] * 2
+
+
+def test_a_first_row_whose_words_come_again_is_a_sample(write):
+    mushrooms = "".join(f"{'xy'[i % 2]},{'ab'[i % 3 // 2]},{'ep'[i % 2]}\n" for i in range(20))
+    assert len(load(write(mushrooms, "mush.data"), labels=2)) == 20
+    numbers = "".join(f"{i / 8},{-i / 4},{'ab'[i % 2]}\n" for i in range(20))
+    with_gap = load(write("," + numbers.partition(",")[2]), labels=-1)
+    assert len(with_gap) == 20
+    assert np.isnan(with_gap.X[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("decimal", "cells", "number"),
+    [(",", "0,13", 0.13), (",", "1.234,5", 1234.5), (".", "1,234.5", 1234.5), (".", "0.13", 0.13)],
+)
+def test_marks_of_thousands_separate_groups_of_three(write, decimal, cells, number):
+    text = "x;label\n" + f"{cells};a\n" * 2
+    assert load(write(text), decimal=decimal).X[0, 0] == number
+
+
+@pytest.mark.parametrize(("decimal", "cell"), [(",", "48.688412"), (".", "1,5"), (",", "1,5.3")])
+def test_no_number_is_multiplied_by_a_decimal_mark_that_is_not_its_own(write, decimal, cell):
+    with pytest.raises(ValueError, match=f"row 2: '{cell}' is not a number"):
+        load(write(f"x;label\n{cell};a\n2;b\n"), decimal=decimal)
+    with pytest.raises(ValueError, match="decimal is '!'; expected"):
+        load(write(f"x;label\n{cell};a\n2;b\n"), decimal="!")
+
+
+def test_two_columns_of_one_name_are_refused(write):
+    with pytest.raises(ValueError, match="several columns are called p"):
+        load(write("p,q,p,label\n1,2,3,a\n4,5,6,b\n"))
+
+
+def test_labels_that_are_missing_are_no_class(write):
+    with pytest.raises(ValueError, match="1 of 3 labels are empty"):
+        load(write("p,q,label\n1,2,NA\n3,4,a\n5,6,none\n"))
+    table = write("p,q\n1,2\n3,4\n5,6\n")
+    for labels in (pandas.Series(["a", None, "b"]), ["a", np.nan, "b"], ["a", pandas.NA, "b"]):
+        with pytest.raises(ValueError, match="1 of 3 labels are empty"):
+            load(table, labels=labels)

@@ -41,6 +41,8 @@ def as_labels(values: object) -> np.ndarray:
     array([1, 0])
     """
     array = np.asarray(values)
+    if isinstance(values, list | tuple) and array.dtype.kind == "U" and array.ndim == 1:
+        array = np.array(values, dtype=object)  # NumPy makes text of None and NaN
     if array.dtype.kind == "O":
         array = _opened_cells(array)
     labels = from_one_hot(array) if is_matrix(array) else array.ravel()
@@ -125,7 +127,14 @@ def _opened_cells(cells: np.ndarray) -> np.ndarray:
         raise ValueError("labels lie in cells that are neither one number nor one text each")
     found = [cell[0] if cell.size else "" for cell in inner]
     texts = [one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in found]
-    return np.array(["" if one is None else str(one) for one in texts], dtype=str)
+    return np.array(["" if _is_missing(one) else str(one) for one in texts], dtype=str)
+
+
+def _is_missing(label: object) -> bool:
+    """Whether a label is None, NaN, or what pandas has for these."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float) and label != label
 
 
 def _texts(labels: np.ndarray) -> list[str]:

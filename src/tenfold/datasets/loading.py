@@ -29,7 +29,13 @@ from tenfold.datasets.netcdf import open_netcdf
 from tenfold.datasets.numpy_files import check_unpacked_size, open_npy, open_npz
 from tenfold.datasets.sandbox import in_sandbox
 from tenfold.datasets.spelling import spelled
-from tenfold.datasets.tables import decoded_text, look_at_table, open_table, read_column
+from tenfold.datasets.tables import (
+    decoded_text,
+    look_at_table,
+    open_table,
+    read_column,
+    rows_of_files,
+)
 from tenfold.datasets.tensor_dataset import Samples, TensorDataset
 from tenfold.datasets.time_series import open_fif, open_ts
 from tenfold.datasets.zarr_store import is_zarr, open_zarr
@@ -220,7 +226,8 @@ def load(
     [[1.0, 2.0], [3.0, 4.0]]
     """
     source, reader, given = checked_options(path, {"labels": labels, **options})
-    if isinstance(groups, str) and "groups" in reader.own and not Path(groups).is_file():
+    is_name = isinstance(groups, str) and not inner_path(groups)[0].expanduser().is_file()
+    if is_name and "groups" in reader.own:
         given["groups"] = groups  # a column, which is no feature
     if reader.reads_here(source, trusted):
         data = read_here(reader, source, given, trusted)
@@ -231,7 +238,7 @@ def load(
         X=data.X if scale is None else _scaled(data.X, scale),
         groups=None if groups is None else _groups(source, data, groups),
         name=_name(source),
-        reading=_how_it_was_read(reader, {**data.reading, **given, "scale": scale}),
+        reading=_how_it_was_read(reader, {**given, **data.reading, "scale": scale}),
     )
 
 
@@ -280,7 +287,26 @@ def read_here(
     if outside is None and "labels" not in own:
         chosen["labels"] = options["labels"]
     with naming(source):
-        return assemble(source, reader.give(source, **own), **chosen)
+        data = assemble(source, reader.give(source, **own), **chosen)
+    if outside is None or "file" not in data.sample_info:
+        return data
+    return _in_the_order_of_files(data, given["labels"], trusted)
+
+
+def _in_the_order_of_files(data: TensorDataset, labels: object, trusted: bool) -> TensorDataset:
+    """The data with the labels that a table has for each file, where it names the files."""
+    if not isinstance(labels, str | os.PathLike) or data.y is None:
+        return data
+    place = existing_path(inner_path(labels)[0], "a file of labels")
+    reader = READERS.get(_ending(place))
+    if reader is not TABLE or not reader.reads_here(place, trusted):
+        return data
+    with naming(place):
+        rows = rows_of_files(place, data.sample_info["file"].tolist())
+    if rows is None:
+        note = f"labels of {place.name} are taken in the order of the files' names"
+        return replace(data, notes=(*data.notes, note))
+    return replace(data, y=np.asarray(data.y)[rows])
 
 
 def first_that_works(
@@ -402,6 +428,12 @@ def checked_options(
         raise FileError(
             f"{source}: the path names {inner} and key names {given['key']}; give one of them"
         )
+    if isinstance(given.get("dims"), str):  # as --read has them
+        given["dims"] = tuple(name.strip() for name in given["dims"].split(","))
+    if not isinstance(given.get("header", True), bool):
+        raise FileError(f"header is {given['header']!r}; expected True or False")
+    if given.get("decimal", ".") not in (".", ","):
+        raise FileError(f"decimal is {given['decimal']!r}; expected '.' or ','")
     if not isinstance(given.get("labels", 0), int | str | os.PathLike):
         given["labels"] = as_labels(given["labels"])
     unknown = [name for name in given if name not in reader.options]

@@ -13,6 +13,7 @@ import gzip
 import io
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +29,7 @@ from tenfold.extras import require_extra
 from tenfold.tables import is_number
 
 GAPS = ("", "?", "na", "n/a", "nan", "null", "none")  # in small letters
+LABEL_GAPS = ("", "?", "na", "n/a", "nan")  # a class may well be called none
 ROW_NUMBER_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # of a column that R or pandas wrote
 MARKS = ["\t", ";", ",", "|", " "]  # between cells, the likeliest first
 MOST_CATEGORIES = 20  # different texts in a column that is encoded
@@ -95,9 +97,15 @@ def open_table(
     else:
         left_out = [] if leave_out is None else _positions(table, leave_out)
         chosen = _features(table, {column, group, *left_out}, labels is not None)
+    names = [table.names[i] for i in chosen]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if table.named and twice:
+        raise ValueError(
+            f"several columns are called {shortened(twice)}; rename all but one, so that a model "
+            "can tell them apart"
+        )
     known = {name: list(values) for name, *values in categories}
     X, encoded, notes = _numbers(table, chosen, decimal, known)
-    names = [table.names[i] for i in chosen]
     found = {"the numbers": X}
     about = f"{len(chosen)} columns of {source.name}: {shortened(names)}"
     if labelled and column is not None:
@@ -128,6 +136,34 @@ def read_column(source: Path, name: str | None) -> np.ndarray:
     """The labels in a table of them: the column of this name, the only one, or one named so."""
     table = _table(source, header=None if name is None else True)
     return _labels(table, _label_position(table, name))
+
+
+def rows_of_files(source: Path, files: Sequence[str]) -> np.ndarray | None:
+    """For each file the row of a table of labels that names it; None if no column names files.
+
+    A column may hold paths, names of files, or names without their endings.
+    """
+    table = _table(source)
+    if len(table.names) < 2:
+        return None
+    paths = [Path(file) for file in files]
+    ways = [list(files), [path.name for path in paths], [path.stem for path in paths]]
+    for i, name in enumerate(table.names):
+        cells = [str(cell).strip() for cell in table.cells[:, i]]
+        place = {cell: row for row, cell in enumerate(cells)}
+        if len(place) < len(cells):
+            continue  # a file has one row
+        for way in ways:
+            missing = [one for one in way if one not in place]
+            if not missing and len(set(way)) == len(way):
+                return np.array([place[one] for one in way])
+            if way is not ways[2] and len(missing) < len(way):
+                raise ValueError(
+                    f"column {short(name)!r} of {source} names files, but not "
+                    f"{shortened(missing)}; add these rows, or pass labels in the order of the "
+                    "files"
+                )
+    return None
 
 
 def look_at_table(source: Path, options: Mapping[str, Any]) -> Look:
@@ -338,15 +374,16 @@ def _has_names(cells: np.ndarray) -> bool:
     first = [str(cell).strip() for cell in cells[0]]
     words = [i for i, cell in enumerate(first) if not is_number(cell)]
     numbers = [cell for cell in first if is_number(cell)]
-    if not numbers or first[0] in ROW_NUMBER_NAMES:
-        return True
-    if len(numbers) >= MANY and numbers == [str(i) for i in range(len(numbers))]:
+    counts = numbers == [str(i) for i in range(len(numbers))]
+    if counts and (len(numbers) >= MANY or first[0] in ROW_NUMBER_NAMES):
         return True  # names that pandas gave
     if not words:
         return False
     for i in words:
-        if (cells[1:, i] == cells[0, i]).any():
+        if first[i] and (cells[1:, i] == cells[0, i]).any():
             return False  # a name does not come again in its column
+    if not numbers:
+        return True
     if any(first[i].lower() in LABEL_NAMES and first[i].lower() != "y" for i in words):
         return True  # label, 400, 410, ...
     raise ValueError(
@@ -392,7 +429,7 @@ def _label_position(table: Table, label: Label) -> int:
 def _labels(table: Table, column: int) -> np.ndarray:
     """The labels of a column."""
     values = table.cells[:, column].copy()
-    values[[isinstance(value, float) and np.isnan(value) for value in values]] = None
+    values[[str(value).strip().lower() in LABEL_GAPS for value in values]] = None
     with naming(f"column {table.names[column]!r}"):
         return as_labels(values)
 
@@ -555,15 +592,30 @@ def _text(cell: object) -> str | None:
 
 
 def _pointed(cell: str, decimal: str | None) -> str:
-    """A number as Python writes it: with a point, and without marks of thousands."""
-    if decimal == ",":
-        return cell.replace(".", "").replace(",", ".")
-    return cell.replace(",", "") if decimal == "." else cell
+    """A number as Python writes it: with a point, and without marks of thousands.
+
+    The mark that is not the decimal one must separate groups of three digits; a ValueError where
+    it stands elsewhere.
+    """
+    if decimal is None:
+        return cell
+    mark = "." if decimal == "," else ","  # of thousands
+    whole, point, part = cell.partition(decimal)
+    groups = whole.split(mark)
+    if mark in part or not all(len(group) == 3 and group.isdigit() for group in groups[1:]):
+        raise ValueError(f"{cell} is not a number with the decimal mark {decimal}")
+    if len(groups) > 1 and not re.fullmatch(r"[+-]?[0-9]{1,3}", groups[0].strip()):
+        raise ValueError(f"{cell} is not a number with the decimal mark {decimal}")
+    return "".join(groups) + ("." if point else "") + part
 
 
 def _has_comma(cell: str) -> bool:
     """Whether a cell is a number but for its commas."""
-    return "," in cell and (is_number(_pointed(cell, ",")) or is_number(_pointed(cell, ".")))
+    for decimal in (",", "."):
+        with suppress(ValueError):
+            if "," in cell and is_number(_pointed(cell, decimal)):
+                return True
+    return False
 
 
 def _lists(table: Table, column: int) -> np.ndarray:

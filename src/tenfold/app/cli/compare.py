@@ -126,6 +126,7 @@ def _without_single_samples(data: TensorDataset) -> TensorDataset:
 def _table(found: Comparison, names: dict[str, str], show_all: bool) -> list[Table | str]:
     """The table with methods as they are typed, those that say the same once, and the advice."""
     called = [replace(one, method=names[one.method]) for one in found.methods]
+    everyone = replace(found, methods=called)
     alike: dict[object, list[MethodFigures]] = {}  # methods by their figures
     for one in called:
         figures = one.precision_by_fold, one.accuracy_by_fold, round(one.roc_auc, 9)
@@ -137,8 +138,7 @@ def _table(found: Comparison, names: dict[str, str], show_all: bool) -> list[Tab
             if others:
                 listed = ", ".join(other.method for other in others)
                 same.append(f"The same figures as {first.method}: {listed} (--all shows them).")
-    shown = replace(found, methods=called)
-    return [shown.table, *same, shown.advice]
+    return [replace(found, methods=called).table, *same, everyone.advice]
 
 
 def _models(options: ModelOptions, n_modes: int) -> dict[str, BaseEstimator]:

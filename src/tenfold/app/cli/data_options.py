@@ -29,6 +29,8 @@ MOST_CLASSES = 12  # that are listed
 FEW, MOST_PAIRS, NEAR = 5, 200, 0.1  # NEAR: of the usual squared distance in a class
 PARTS = ("train", "test")  # of the samples, for --rows
 KNOWN = "known"  # the fact whether a model was fitted on a sample
+# What --read takes as it is typed: names of columns, arrays and axes, and characters.
+NAMES_OF_READ = ("key", "labels", "groups", "columns", "leave_out", "dims", "delimiter", "decimal")
 
 DataPath = Annotated[Path, typer.Argument(metavar="DATA", hidden=True)]
 
@@ -99,6 +101,13 @@ class DataOptions:
         from tenfold.methods.saving import sample_shape_of, steps_of
 
         given = self.options()
+        both = self.rows in PARTS and then.get("rows") in PARTS
+        if both and self.groups is not None and self.groups != then.get("groups"):
+            fitted = f"--groups {then['groups']}" if then.get("groups") else "no --groups"
+            raise BadInput(
+                f"--rows {self.rows} with --groups {self.groups} leaves other rows than the model "
+                f"was fitted without, which was with {fitted}; give the same groups"
+            )
         same = path.name.startswith(str(then.get("name", path)))  # maybe the same file
         if self.groups is None and (self.rows in PARTS or (same and then.get("rows") in PARTS)):
             given["groups"] = then.get("groups")
@@ -140,8 +149,10 @@ class DataOptions:
             raise BadInput(
                 f"--resize is {self.resize!r}; expected height and width, such as --resize 40,30"
             )
-        read = assignments("--read", self.read or [])
-        for name in ("grey", "labelled"):
+        read = assignments("--read", self.read or [], NAMES_OF_READ)
+        if "path" in read:
+            raise BadInput("--read has no option path; the data are named before the options")
+        for name in ("grey", "labelled", "header"):
             if not isinstance(read.get(name, True), bool):
                 raise BadInput(f"--read {name} is {read[name]!r}; expected true or false")
         return options | read
@@ -165,7 +176,8 @@ class DataOptions:
         import numpy as np
 
         same = (then.get("name"), then.get("of")) == (data.name, len(data))
-        if not same or (data.y is None and then["rows"] in PARTS):
+        keys = {then.get("key"), data.reading.get("key")} - {None}
+        if not same or len(keys) > 1 or (data.y is None and then["rows"] in PARTS):
             return data
         known = np.zeros(len(data), dtype=bool)
         known[self._taken(data, then["rows"])] = True

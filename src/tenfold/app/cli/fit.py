@@ -110,6 +110,11 @@ def fit(
     facts["search"] = search
     rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
     hints = [] if from_moments else near_copies(samples)
+    if from_moments and samples.reading.get("loader") == "table":
+        hints.append(
+            "hint: columns keep their units here, where a fit to a table scales them; give columns "
+            "of all sites one scale before tenfold moments if their units differ"
+        )
     hints += _hints(facts, from_moments or data_options.rows is not None)
     if "chosen" in rows:
         rows["chosen"] += ON_SAMPLES if moments is None else ON_CLASSES
@@ -240,6 +245,11 @@ def _rejecting(
         raise BadInput(
             "--false-accept-rate takes ranks that are named, as with --ranks 7,7, and not auto"
         )
+    if data.groups is not None:
+        raise BadInput(
+            "--false-accept-rate without --positive leaves out whole classes, and takes no "
+            "--groups; leave one of them out"
+        )
     rate = _rate(false_accept_rate)
     if rate == "equal":
         raise BadInput(
@@ -265,7 +275,7 @@ def _fitted(
         tried: list[Tried] = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
         measure = "accuracy" if names_classes(best) else "average precision"
         return best, {"measure": measure, "tried": tried}
-    takes = has_fit_parameter(innermost(estimator), "groups") and not hasattr(estimator, "unknown")
+    takes = has_fit_parameter(innermost(estimator), "groups")
     if groups is None or not takes or len(set(groups.tolist())) < 2:  # nothing to hold out
         return estimator.fit(X, y), None
     steps = getattr(estimator, "steps", None)

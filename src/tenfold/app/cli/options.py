@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import shlex
 import tempfile
+from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,8 +72,10 @@ def whole_numbers(option: str, text: str, least: int = 1) -> tuple[int, ...]:
     return found
 
 
-def assignments(option: str, pairs: list[str]) -> dict[str, object]:
+def assignments(option: str, pairs: list[str], as_text: Collection[str] = ()) -> dict[str, object]:
     """Parameters from texts like ``max_iter=100``, ``solver=trace_ratio`` and ``grey=no``.
+
+    Those named in `as_text` stay as they are typed: a column may be called 2019 or No.
 
     Examples
     --------
@@ -85,7 +88,7 @@ def assignments(option: str, pairs: list[str]) -> dict[str, object]:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
             raise BadInput(f"{option} is {pair!r}; expected NAME=VALUE, such as {EXAMPLES[option]}")
-        values[name] = value_of(text)
+        values[name] = text if name in as_text else value_of(text)
     return values
 
 
