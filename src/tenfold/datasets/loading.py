@@ -160,6 +160,7 @@ def load(
         The labels, the file that holds them (text with one per line, a table, .npy, .npz, .mat,
         .h5), or the name of the array or column in the data; None finds them: the array or column
         called y, gnd, label(s), target(s) or class(es), or the only vector with a value per sample.
+        A table beside a folder of images is matched by a column of file names, if it has one.
         Rows with a single 1 (one-hot) give the number of its column.
     groups : array-like of shape (n,), path, str or None, default=None
         Group labels, such as persons or days, that are kept together in training or test: an
