@@ -109,12 +109,7 @@ def fit(
     facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds}
     facts["search"] = search
     rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
-    hints = [] if from_moments else near_copies(samples)
-    if from_moments and samples.reading.get("loader") == "table":
-        hints.append(
-            "hint: columns keep their units here, where a fit to a table scales them; give columns "
-            "of all sites one scale before tenfold moments if their units differ"
-        )
+    hints = _units_kept(samples) if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
     if "chosen" in rows:
         rows["chosen"] += ON_SAMPLES if moments is None else ON_CLASSES
@@ -299,6 +294,16 @@ def _fitted_to_moments(estimator: BaseEstimator, moments: tenfold.ClassMoments) 
     means = np.asarray(projector.transform(known.means))
     projected = tenfold.ClassMoments(known.classes, known.counts, means, W.T @ known.scatters @ W)
     return Pipeline([(name, projector), (last_name, model.fit_moments(projected))])
+
+
+def _units_kept(samples: TensorDataset) -> list[str]:
+    """That moments of tables are not scaled, as a sentence."""
+    if samples.reading.get("loader") != "table":
+        return []
+    return [
+        "hint: columns keep their units here, where a fit to a table scales them; give columns of "
+        "all sites one scale before tenfold moments if their units differ"
+    ]
 
 
 def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
