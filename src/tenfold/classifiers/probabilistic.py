@@ -779,7 +779,8 @@ def bunches_of_groups(groups: Array, codes: Array, weights: Array) -> Array:
     known, first, sizes = np.unique(groups, return_index=True, return_counts=True)
     n_bunches = min(len(np.unique(groups[used])), MOST_BUNCHES)
     shares = weights / np.maximum(np.bincount(codes, weights)[codes], np.finfo(float).tiny)
-    largest_first = np.argsort(-np.add.reduceat(shares, first), kind="stable")
+    # Rounded, so that the last bit does not choose between equal groups or bunches.
+    largest_first = np.argsort(-np.add.reduceat(shares, first).round(9), kind="stable")
     if len(known) == n_bunches:
         largest_first = np.arange(n_bunches)  # each group is a bunch by itself
     loads = np.zeros((n_bunches, int(codes.max()) + 1))  # the share of each class in each bunch
@@ -787,9 +788,9 @@ def bunches_of_groups(groups: Array, codes: Array, weights: Array) -> Array:
     for g in largest_first:
         cells = slice(first[g], first[g] + sizes[g])
         own = codes[cells]
-        crowded = loads[:, own] @ shares[cells]
+        crowded = (loads[:, own] @ shares[cells]).round(9)
         fewest = np.flatnonzero(crowded == crowded.min())
-        bunch = fewest[np.argmin(loads[fewest].sum(axis=1))]
+        bunch = fewest[np.argmin(loads[fewest].sum(axis=1).round(9))]
         loads[bunch, own] += shares[cells]
         found[cells] = bunch
     return found
