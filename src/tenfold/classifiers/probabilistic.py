@@ -191,7 +191,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         groups : array-like of shape (n,), default=None
             Group labels of the samples, such as subjects, days or brands. Whole groups are left
             out, so that the choice is made for samples of a new group. With more than ten groups,
-            several are left out together, but never all groups of a class that has several.
+            several are left out together, if possible not all groups of any class.
 
         Returns
         -------
@@ -766,8 +766,8 @@ def bunches_of_groups(groups: Array, codes: Array, weights: Array) -> Array:
     """The bunch of each cell, which is the part of a group that is of one class.
 
     Groups of a bunch are left out together. There are at most `MOST_BUNCHES`. The groups of one
-    class are dealt to different bunches, the largest group first, so that some of the class is
-    left whichever bunch is left out.
+    class go to different bunches where that is possible, the largest group first, so that some of
+    the class is left whichever bunch is left out.
 
     Parameters
     ----------

@@ -266,8 +266,9 @@ class Evaluation:
         written = {label: str(label) for label in known_classes(self.model).tolist()}
         decisions = np.asarray(self.decisions).tolist()
         decided = [written.get(decision, str(decision)) for decision in decisions]
-        known = [label for label in written.values() if label in set(decided)]
-        names = list(dict.fromkeys([*known, *sorted({*labels.tolist(), *decided})]))
+        used = set(decided)
+        known = [label for label in written.values() if label in used]
+        names = list(dict.fromkeys([*known, *sorted(used.union(labels.tolist()))]))
         counts = confusion_matrix(labels, decided, labels=names)
         return {"labels": names, "decisions": names, "counts": counts.tolist()}
 
