@@ -10,11 +10,12 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import zscore
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tenfold import MPCA, ModeScaler, ProbabilisticLDA
+from tenfold import MPCA, ClassMoments, ModeScaler, ProbabilisticLDA
 from tenfold.files.onnx_export import to_onnx
 
 rng = np.random.default_rng(0)
@@ -63,6 +64,41 @@ def test_every_pixel_over_the_training_samples_is_the_scaler_of_scikit_learn(wei
     np.testing.assert_allclose(ours.scale_.ravel(), theirs.scale_, rtol=1e-12)
     expected = theirs.transform(X.reshape(40, -1)).reshape(X.shape)
     np.testing.assert_allclose(ours.transform(X), expected, rtol=1e-10, atol=1e-12)
+
+
+@each_scaler
+def test_from_moments_it_is_that_of_all_samples(scaler):
+    weight = np.arange(40) % 3 + 0.5
+    moments = ClassMoments.from_batch(X, Y, weight)
+    found = clone(scaler).fit_moments(moments)
+    assert_same_scaler(found, clone(scaler).fit(X, sample_weight=weight), 1e-10)
+    assert found.n_samples_seen_ == weight.sum()
+    if scaler.per_sample:
+        with pytest.raises(ValueError, match="moments do not tell samples apart"):
+            found.transform_moments(moments)
+        return
+    expected = ClassMoments.from_batch(found.transform(X), Y, weight)
+    came = found.transform_moments(moments)
+    assert came.shape == expected.shape
+    np.testing.assert_allclose(came.means, expected.means, atol=1e-11)
+    np.testing.assert_allclose(came.scatters, expected.scatters, atol=1e-10)
+
+
+def test_moments_of_constant_numbers_on_an_offset_scale_as_the_samples_do():
+    level = X.copy()
+    level[:, 1] = 1e6 / 3
+    level[:, 2] += 1e6
+    moments = ClassMoments.from_batch(level, Y)
+    for modes in ((), 0, -1, (0, 1)):
+        scaler = ModeScaler(modes, per_sample=False)
+        found = clone(scaler).fit_moments(moments)
+        np.testing.assert_allclose(found.scale_, clone(scaler).fit(level).scale_, rtol=1e-9)
+
+
+def test_moments_of_another_shape_are_refused():
+    scaler = ModeScaler((), per_sample=False).fit(X)
+    with pytest.raises(ValueError, match=r"shape \(3,\), but this ModeScaler"):
+        scaler.transform_moments(ClassMoments.from_batch(X[:, :, 0], Y))
 
 
 def test_a_pixel_that_never_changed_is_centred_and_not_divided():

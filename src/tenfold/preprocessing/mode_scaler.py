@@ -13,6 +13,7 @@ from tenfold.methods.base import Shape
 from tenfold.preprocessing.step import Step
 from tenfold.serialization.values import Axes
 from tenfold.statistics.mode_scaling import FibreMoments, Scaling
+from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.stores import Source, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -184,6 +185,24 @@ class ModeScaler(Step):
         so_far = FibreMoments(n, self.mean_, n * self.mean_spread_**2, n * self.spread_**2)
         return self._learn(check.input_info_of(self), so_far + self._moments(X, weight))
 
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Learn from moments that are gathered already; no samples are read.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of all samples, as `gather_moments`, `load_moments` or ``+`` give them.
+
+        Returns
+        -------
+        self
+            The fitted scaler.
+        """
+        self._check_parameters()
+        input_info, together = check.check_moments(self, moments)
+        axes = self._axes(together.shape)
+        return self._learn(input_info, FibreMoments.of_moments(together, axes))
+
     def _check_parameters(self) -> None:
         """Validate parameters."""
         parameters.check_declared(self)
@@ -253,6 +272,36 @@ class ModeScaler(Step):
         """
         work = partial(self.scaling(), flat=self.output == "flat")
         return self._changed(check.check_samples(self, X), work)
+
+    def transform_moments(self, moments: ClassMoments) -> ClassMoments:
+        """The moments of scaled samples, from those of samples; with ``per_sample=False``.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of samples of the shape that was fitted.
+
+        Returns
+        -------
+        ClassMoments
+            As `ClassMoments.from_batch` gives them for the samples of `transform`.
+        """
+        scaling = self.scaling()
+        if self.per_sample:
+            raise ValueError(
+                "every sample is scaled by itself, and moments do not tell samples apart; scale "
+                "samples before their moments are gathered, or pass per_sample=False"
+            )
+        if prod(moments.shape) != prod(self.sample_shape_):
+            raise ValueError(
+                f"the moments are of samples of shape {moments.shape}, but this ModeScaler was "
+                f"fitted to samples of shape {self.sample_shape_}"
+            )
+        known = moments.present()
+        means = scaling(known.means.reshape(-1, *self.sample_shape_), flat=self.output == "flat")
+        scale = np.broadcast_to(scaling.total_spread, self.sample_shape_).ravel()
+        scatters = known.scatters / scale / scale[:, None]
+        return ClassMoments(known.classes, known.counts, means, scatters)
 
     def inverse_transform(self, X: object) -> Array:
         """The samples that `transform` scaled.

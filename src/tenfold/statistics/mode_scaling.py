@@ -15,6 +15,7 @@ import numpy as np
 
 from tenfold.linalg.arrays import Array, to_numpy
 from tenfold.statistics.accumulate import check_not_too_large, row_blocks
+from tenfold.statistics.moments import ClassMoments
 
 EPSILON = float(np.finfo(float).eps)
 
@@ -79,6 +80,22 @@ class FibreMoments:
                 between = np.tensordot(w, np.square(means - mean), axes=1)
             total = total + cls(weight, mean, between, np.tensordot(w, variances, axes=1))
         return total
+
+    @classmethod
+    def of_moments(cls, moments: ClassMoments, axes: tuple[int, ...]) -> FibreMoments:
+        """Those of the samples, all of one class, that these moments are of."""
+        mean = moments.mean
+        shape = mean.shape
+        own_axes = tuple(axis - 1 for axis in axes)  # of a sample
+        level = mean.mean(axis=own_axes, keepdims=True)
+        fibre_of = np.broadcast_to(np.arange(level.size).reshape(level.shape), shape).ravel()
+        share = np.zeros((level.size, mean.size))  # of every number in the mean of each fibre
+        share[fibre_of, np.arange(mean.size)] = level.size / mean.size
+        scatter = moments.scatters[0]
+        between = ((share @ scatter) * share).sum(axis=1).reshape(level.shape)
+        squares = np.diagonal(scatter).reshape(shape) + moments.count * np.square(mean - level)
+        within = squares.mean(axis=own_axes, keepdims=True) - between
+        return cls(moments.count, level, between, np.maximum(within, 0.0))
 
     def __add__(self, other: FibreMoments) -> FibreMoments:
         if self.weight == 0 or other.weight == 0:

@@ -22,7 +22,9 @@ from tenfold.app.cli.data_options import (
 )
 from tenfold.app.cli.inspect import about_file, model_facts, moments_facts
 from tenfold.app.cli.model_options import (
+    EACH,
     GAUSSIAN,
+    NONE,
     ModelOptions,
     completed_names,
     estimator_named,
@@ -95,8 +97,8 @@ def fit(
         samples = data_options.load(one_path(data))
     estimator = _estimator(method, model_options, samples, positive, false_accept_rate, cv)
     start = time.perf_counter()
+    estimator = model_options.with_steps(estimator, samples)
     if moments is None:
-        estimator = model_options.with_steps(estimator, samples)
         if false_accept_rate is not None and positive is None:
             estimator = _rejecting(estimator, false_accept_rate, samples, model_options)
         estimator, search = _fitted(estimator, samples, model_options.searches, cv)
@@ -109,7 +111,7 @@ def fit(
     facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds}
     facts["search"] = search
     rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
-    hints = _units_kept(samples) if from_moments else near_copies(samples)
+    hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
     if "chosen" in rows:
         rows["chosen"] += ON_SAMPLES if moments is None else ON_CLASSES
@@ -143,8 +145,10 @@ def _refuse_what_needs_samples(
 ) -> None:
     """Refuse options that moments cannot serve."""
     refused = [(word, "pass it to tenfold moments") for word in as_typed(data_options)[:1]]
-    steps = as_typed(replace(options, ranks=None, views=None, set=None))
-    refused += [(word, "use it before moments") for word in steps[:1]]
+    if options.impute:
+        refused.append(("--impute", "fill in gaps before tenfold moments"))
+    if options.scale_modes not in (None, EACH, NONE):  # scales every sample by itself
+        refused.append(("--scale-modes", "scale samples before tenfold moments, or pass each"))
     if options.views is not None:
         refused.append(("--views", "leave it out"))
     if positive is not None:
@@ -279,31 +283,29 @@ def _fitted(
 
 
 def _fitted_to_moments(estimator: BaseEstimator, moments: tenfold.ClassMoments) -> BaseEstimator:
-    """The estimator fitted to moments; those of projected samples for what follows a projector."""
-    from functools import reduce
-
-    import numpy as np
+    """The estimator fitted to moments, each step to those of what the steps before it give."""
     from sklearn.pipeline import Pipeline
 
     if not isinstance(estimator, Pipeline):
         return estimator.fit_moments(moments)
-    (name, projector), (last_name, model) = estimator.steps
-    projector = projector.fit_moments(moments)
+    for _, step in estimator.steps[:-1]:
+        step.fit_moments(moments)
+        is_step = hasattr(step, "transform_moments")
+        moments = step.transform_moments(moments) if is_step else _projected(step, moments)
+    estimator.steps[-1][1].fit_moments(moments)
+    return estimator
+
+
+def _projected(projector: BaseEstimator, moments: tenfold.ClassMoments) -> tenfold.ClassMoments:
+    """The moments of projected samples."""
+    from functools import reduce
+
+    import numpy as np
+
     W = reduce(np.kron, projector.projections_)
     known = moments.present()
     means = np.asarray(projector.transform(known.means))
-    projected = tenfold.ClassMoments(known.classes, known.counts, means, W.T @ known.scatters @ W)
-    return Pipeline([(name, projector), (last_name, model.fit_moments(projected))])
-
-
-def _units_kept(samples: TensorDataset) -> list[str]:
-    """That moments of tables are not scaled, as a sentence."""
-    if samples.reading.get("loader") != "table":
-        return []
-    return [
-        "hint: columns keep their units here, where a fit to a table scales them; give columns of "
-        "all sites one scale before tenfold moments if their units differ"
-    ]
+    return tenfold.ClassMoments(known.classes, known.counts, means, W.T @ known.scatters @ W)
 
 
 def _hints(facts: dict[str, Any], some_rows: bool) -> list[str]:
