@@ -53,6 +53,14 @@ def test_loaded_moments_are_the_saved_ones_to_the_bit(labels, tmp_path):
         assert_array_equal(getattr(found, name), getattr(moments, name))
 
 
+def test_labels_that_no_file_holds_are_refused_in_words(tmp_path):
+    X, y = data()
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")[(y == "ann").astype(int)]
+    with pytest.raises(ValueError, match=r"labels of dtype '<M8.*; pass labels that are words"):
+        saved(tmp_path / "m.safetensors", X, days)
+    assert not (tmp_path / "m.safetensors").exists()
+
+
 # ── Sites ───────────────────────────────────────────────────────────────────────────────────────
 
 GIVEN = {"shares": ProbabilisticLDA(), "equal": ProbabilisticLDA(priors="equal")}

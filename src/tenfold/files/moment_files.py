@@ -86,7 +86,13 @@ def save_moments(
         check_minimum_count(moments, minimum_count)
     _check_names(mode_names, moments.shape)
     packer = Packer()
-    header: dict[str, object] = packer.value(moments, "moments")
+    try:
+        header: dict[str, object] = packer.value(moments, "moments")
+    except TypeError as error:
+        raise ValueError(
+            f"moments cannot be saved: {error}; pass labels that are words or numbers, such as "
+            "y.astype(str)"
+        ) from error
     header |= {"mode_names": [str(name) for name in mode_names]} if mode_names else {}
     header |= {"reading": packed_reading(reading)} if reading else {}
     header |= {} if labelled else {"labelled": False}
