@@ -409,7 +409,7 @@ def check_block(block: Array, first: int, gaps: bool = False) -> Array:
         raise NotFiniteError(
             f"Input X contains NaN or infinity in {len(bad)} of the samples {first} to "
             f"{first + len(block) - 1}: {shown}; repair or leave out these samples; "
-            "GaussianImputer completes gaps"
+            "GaussianImputer completes gaps, or tenfold fit --impute"
         )
     return block
 

@@ -295,7 +295,10 @@ def _advice(X: object, fitted_shape: tuple[int, ...] | None) -> list[str]:
     if X.dtype.kind not in "biufc":
         return ["every entry must be a number; encode or drop those that are none"]
     if X.dtype.kind == "f" and np.isnan(X).any():
-        return ["complete gaps first, as make_pipeline(GaussianImputer(), ...) does"]
+        return [
+            "complete gaps first, as make_pipeline(GaussianImputer(), ...) does, or tenfold fit "
+            "--impute"
+        ]
     if X.dtype.kind == "f" and not np.isfinite(X).all():
         return ["every number must be finite; repair or drop those samples"]
     if fitted_shape is not None and X.shape[1:] != fitted_shape:
