@@ -3,8 +3,9 @@
     make must-show                        a quarter of an hour on quiet cores
     make must-show ARGS="--only start"    some of them
 
-CPU time with one thread. Both sides of a ratio are measured in turn in this process, five times
-each, and their medians are divided. Times to start and `compare` are wall times.
+CPU time with one thread, and the kernels of BLAS that are named first. Both sides of a ratio are
+measured in turn in this process, five times each, and their medians are divided. Times to start and
+`compare` are wall times.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import data
 import jobs
 import numpy as np
 import store_memory
+from run import blas_kernels
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
@@ -215,6 +217,7 @@ def main() -> int:
     if options.compare:
         print(compare_here())
         return 0
+    print(f"kernels of BLAS: {blas_kernels()}; OPENBLAS_CORETYPE names others")
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
     print(f"{'':<58} {'asked':>8} {'measured':>8}")
     figures = []

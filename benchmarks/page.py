@@ -30,7 +30,7 @@ INTRODUCTION = """\
 # Benchmarks
 
 Made by `make bench` on {processor}, {cores} cores, on {date}, at commit {commit}: Python
-{python}, {versions}.
+{python}, {versions}; BLAS with kernels for {kernels}.
 Everything on this page is written by `benchmarks/page.py` from the measured numbers in
 [results.json](_static/benchmarks/results.json).
 
@@ -94,7 +94,11 @@ def write_page(results: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {number}" for name, number in given["versions"].items())
     text = [
         INTRODUCTION.format(
-            **{"load": "not measured"} | given | {"versions": versions}, rounds=20, tolerance=1e-6
+            **{"load": "not measured", "kernels": "this processor"}
+            | given
+            | {"versions": versions},
+            rounds=20,
+            tolerance=1e-6,
         ),
         *([f"**{results['note']}**\n"] if results.get("note") else []),
         "## Jobs\n",

@@ -26,6 +26,7 @@ from growth import SWEEPS
 from jobs import JOBS, Job
 from measure import Effort, disagreement, measured
 from summary import TITLES
+from threadpoolctl import threadpool_info
 
 HERE = Path(__file__).parent
 EFFORTS = {
@@ -96,11 +97,17 @@ def machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
+        "kernels": blas_kernels(),
         "python": platform.python_version(),
         "date": date.today().isoformat(),
         "commit": _commit(),
         "versions": {name: version(name) for name in libraries},
     }
+
+
+def blas_kernels() -> str:
+    """The kernels of BLAS: OpenBLAS chooses by the processor, or takes OPENBLAS_CORETYPE."""
+    return ", ".join(sorted({str(one.get("architecture")) for one in threadpool_info()}))
 
 
 def _commit() -> str:
