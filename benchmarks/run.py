@@ -107,7 +107,8 @@ def machine() -> dict[str, Any]:
 
 def blas_kernels() -> str:
     """The kernels of BLAS: OpenBLAS chooses by the processor, or takes OPENBLAS_CORETYPE."""
-    return ", ".join(sorted({str(one.get("architecture")) for one in threadpool_info()}))
+    found = {one.get("architecture") for one in threadpool_info()} - {None}
+    return ", ".join(sorted(found))
 
 
 def _commit() -> str:
