@@ -96,6 +96,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
     pool_ : dict
         What was learned of each view with a weight, the left-out loss of every view alone, and
         the calibration of left-out samples; `PoolDisplay` draws it.
+    patterns_ : ndarray of shape (C, I_1, ..., I_K)
+        What each class looks like to the linear views; there are none without such a view.
     sample_shape_ : tuple of K ints
         The shape of a sample.
 
@@ -278,8 +280,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         self
             The updated estimator. Until there are two classes, and two samples of one of them, it
             gathers samples, and using it raises `NotFittedError`. It keeps up to 2000 samples in
-            memory and in a pickle, never in a model file; so does `fit` where all samples take
-            less than 64 kB.
+            memory and in a pickle, never in a model file. `fit` without `groups` keeps samples of
+            up to 64 KiB in memory alone, so that `partial_fit` can go on.
         """
         self._check_parameters()
         factor = check_decay("decay", decay)
