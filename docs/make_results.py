@@ -58,8 +58,8 @@ TAIL = """\
 | | in short |
 |---|---|
 | [FI-2010 next to networks](results/fi2010_published.md) | **Nine anchored folds**: C(TABL) \
-has an F1 of {tabl}. On folds 1 to 6, after `ModeScaler`, `ProbabilisticLDA` has {books}, LDA {lda} \
-and a one-layer A(TABL) {network}: most of the gain comes from the scaling. **Days 1-7 for \
+has an F1 of {tabl}. On folds 1 to 6, after `ModeScaler`, `ProbabilisticLDA` has {books}, LDA \
+{lda} and a one-layer A(TABL) {network}: most of the gain comes from the scaling. **Days 1-7 for \
 training, 8-10 for test**: published figures are 77.63 (C(TABL)), 81.04 (BiN-C(TABL)), 83.40 \
 (DeepLOB), 85.14 (Axial-LOB) and 88.66 (TransLOB); we do not have these days. The two splits do \
 not compare. |

@@ -27,6 +27,7 @@ from tenfold import (
     MCSDA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    GaussianImputer,
     KernelCSDA,
     OpenSetClassifier,
     ProbabilisticLDA,
@@ -298,3 +299,33 @@ def test_reliability_is_scikit_learns_calibration_curve(n_bins):
     one_by_one = np.repeat(np.abs(accuracy - confidence), found.counts)
     assert found.error == pytest.approx(one_by_one.mean())
     np.testing.assert_array_equal(reliability(sure, right).counts, reliability(sure, right, 10)[2])
+
+
+def test_compare_takes_labels_and_samples_as_fit_takes_them():
+    words = np.array(["a", "b", "c"])[Y].tolist()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        compare(X, Y[:80], [MODEL], cv=2)
+    with pytest.raises(ValueError, match="contains NaN or None"):
+        compare(X, [float("nan"), *words[1:]], [MODEL], cv=2)
+    with pytest.raises(ValueError, match="y is a masked array"):
+        compare(X, np.ma.array(Y, mask=Y == 2), [MODEL], cv=2)
+    hidden = np.ma.array(X, mask=np.abs(X) > 4)
+    assert hidden.mask.any()
+    with pytest.raises(ValueError, match="contains NaN"):
+        compare(hidden, Y, [MODEL], cv=2, n_jobs=1)
+    found = compare(hidden, Y, [make_pipeline(GaussianImputer(), MODEL)], cv=2, verbose=False)
+    assert found.methods[0].accuracy > 0.5
+    for models in ([], MODEL):
+        with pytest.raises(TypeError, match="expected a list of models"):
+            compare(X, Y, models)
+    with pytest.raises(ValueError, match="positive is 9, which is not among the labels: 0, 1, 2"):
+        compare(X, Y, [MODEL], positive=9)
+
+
+@pytest.mark.parametrize("positive", ["a", "b"])
+def test_a_verifier_of_either_of_two_words_is_as_accurate_as_it_is(positive):
+    two = Y < 2
+    words = np.array(["a", "b"])[Y[two]]
+    verifier = ClassSpecificVerifier(MODEL, positive=positive, false_accept_rate=0.2)
+    found = compare(X[two], words, [verifier], cv=2, n_jobs=1, verbose=False).methods[0]
+    assert found.accuracy > 0.6

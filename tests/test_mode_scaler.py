@@ -97,8 +97,22 @@ def test_moments_of_constant_numbers_on_an_offset_scale_as_the_samples_do():
 
 def test_moments_of_another_shape_are_refused():
     scaler = ModeScaler((), per_sample=False).fit(X)
-    with pytest.raises(ValueError, match=r"shape \(3,\), but this ModeScaler"):
-        scaler.transform_moments(ClassMoments.from_batch(X[:, :, 0], Y))
+    for others in (X[:, :, 0], X.swapaxes(1, 2)):
+        with pytest.raises(ValueError, match="but this ModeScaler was fitted on"):
+            scaler.transform_moments(ClassMoments.from_batch(others, Y))
+    with pytest.raises(ValueError, match="moments is a ndarray; expected ClassMoments"):
+        scaler.transform_moments(X)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 + 0.1])
+@pytest.mark.parametrize("size", [3, 7, 10])
+def test_constant_fibres_have_no_spread_in_moments_either(value, size):
+    samples = np.full((20, size, 2), value)
+    samples[:, :, 1] = rng.normal(size=(20, size))
+    scaler = ModeScaler(0, per_sample=False)
+    found = clone(scaler).fit_moments(ClassMoments.from_batch(samples))
+    np.testing.assert_allclose(found.scale_, clone(scaler).fit(samples).scale_, rtol=1e-10)
+    assert found.scale_[0, 0] == 1
 
 
 def test_a_pixel_that_never_changed_is_centred_and_not_divided():

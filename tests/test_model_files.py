@@ -252,6 +252,8 @@ def test_the_memory_order_of_arrays_is_kept(path):
         MPCA,
         MCSDA,
         lambda **kw: ClassSpecificClassifier(MCSDA(**kw)),
+        lambda **kw: ClassSpecificClassifier(CSDA(**kw)),
+        lambda **kw: ClassSpecificClassifier(),
     ],
 )
 @pytest.mark.parametrize("first", [4, 300])

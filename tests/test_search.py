@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -32,10 +33,11 @@ from tenfold import (
     MPCA,
     ClassSpecificClassifier,
     ClassSpecificVerifier,
+    KernelCSDA,
     ProbabilisticLDA,
     RankSearchCV,
 )
-from tenfold.selection.rank_search import NearestMean, rank_ladder
+from tenfold.selection.rank_search import NearestMean, rank_ladder, search_ranks
 from tenfold.statistics import cost as folds_module
 from ways import without_tables
 
@@ -334,7 +336,7 @@ def test_a_search_without_candidates_has_its_own(estimator):
     found = RankSearchCV(estimator).fit(X[order], y[order])
     shape = (20,) if isinstance(estimator, CSDA) else (5, 4)
     tried = [candidate["ranks"] for candidate in found.cv_results_["params"]]
-    assert tried == rank_ladder(shape, len(X))
+    assert tried == rank_ladder(shape, 4 * len(X) // 5)  # of the smallest training part
     assert found.n_splits_ == 5
     bank = RankSearchCV(ClassSpecificClassifier(estimator.set_params(positive=None))).fit(X, y)
     assert [candidate["projector__ranks"] for candidate in bank.cv_results_["params"]] == tried
@@ -420,3 +422,46 @@ def test_a_further_candidate_takes_no_more_memory_than_a_table_per_class():
 
     table = 3 * 64**2 * 8  # bytes: of every class the scatter of the larger mode
     assert peak(40) - peak(20) < 20 * table
+
+
+@pytest.mark.parametrize("more", [{"n_landmarks": 6}, {"gamma": "scale"}])
+@pytest.mark.parametrize("bank", [False, True])
+def test_kernels_learn_from_the_training_part_alone(more, bank):
+    kernel = KernelCSDA(positive=None if bank else 1, **more)
+    estimator = ClassSpecificClassifier(kernel) if bank else kernel
+    name = "projector__ranks" if bank else "ranks"
+    cv = StratifiedKFold(3)
+    ours = RankSearchCV(estimator, [1, 2, 4], cv=cv).fit(X, y)
+    theirs = GridSearchCV(estimator, {name: [1, 2, 4]}, cv=cv, error_score="raise").fit(X, y)
+    assert_same(ours, theirs)
+    best = clone(estimator).set_params(**ours.best_params_).fit(X, y)
+    assert_allclose(ours.decision_function(X), best.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
+def test_the_groups_of_a_verifier_reach_its_threshold():
+    groups = np.arange(len(X)) % 4
+    verifier = ClassSpecificVerifier(MCSDA(max_iter=3), positive=1, false_accept_rate=0.2, cv=3)
+    for scoring in (None, "balanced_accuracy"):
+        search = RankSearchCV(verifier, [(2, 2)], cv=GroupKFold(2), scoring=scoring)
+        found = search.fit(X, y == 1 if scoring else y, groups=groups).best_estimator_
+        alone = clone(verifier).set_params(projector__ranks=(2, 2))
+        alone.fit(X, y == 1 if scoring else y, groups=groups)
+        assert found.threshold_ == pytest.approx(alone.threshold_, rel=1e-8)
+        without = clone(alone).fit(X, y == 1 if scoring else y)
+        assert found.threshold_ != pytest.approx(without.threshold_, rel=1e-3)
+    best, _ = search_ranks(verifier, X, y, GroupKFold(2), groups)
+    alone = clone(verifier).set_params(projector__ranks=best.projector.ranks)
+    expected = alone.fit(X, y, groups=groups).threshold_
+    assert best.threshold_ == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("estimator", [MCSDA(positive="a"), MPCA()])
+def test_labels_are_refused_as_fit_refuses_them(estimator):
+    words = np.array(["a", "b", "c"])[y].tolist()
+    missing = [float("nan"), *words[1:]]
+    masked = np.ma.array(y, mask=y == 2)
+    with pytest.raises(ValueError, match="contains NaN or None"):
+        RankSearchCV(estimator, [(1, 1)], cv=2, scoring=captured).fit(X, missing)
+    with pytest.raises(ValueError, match="masked"):
+        RankSearchCV(estimator, [(1, 1)], cv=2, scoring=captured).fit(X, masked)

@@ -279,3 +279,14 @@ def test_more_samples_than_are_kept_give_one_model_in_any_cut(digits, weighted):
     again = np.repeat(np.arange(len(X)), weight.astype(int))
     repeated = clone(model).fit(X[again], y[again]).predict_log_proba(X[:100])
     assert_allclose(repeated, whole, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", [MCSDA(2, positive="a"), ClassSpecificClassifier(MCSDA(2))])
+def test_a_class_without_weight_is_not_there_yet(model):
+    X, y = data()
+    here = y != "c"
+    found = clone(model).partial_fit(X, y, sample_weight=here.astype(float))
+    expected = clone(model).partial_fit(X[here], y[here])
+    assert found.classes_.tolist() == ["a", "b"]
+    assert_same_moments(found.moments_, expected.moments_)
+    assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-8)

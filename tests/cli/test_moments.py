@@ -16,6 +16,7 @@ from tenfold import (
     ProbabilisticLDA,
     load_model,
     load_moments,
+    save_moments,
 )
 from tenfold.methods import LINEAR_METHODS
 
@@ -176,12 +177,28 @@ def test_what_cannot_be_done_is_said(tenfold, sites, here, words, said):
         (["--rows", "::2"], "--rows needs samples"),
         (["--sample-shape", "4,12"], "--sample-shape needs samples"),
         (["one.safetensors"], "named twice"),
+        (["--cv", "3"], "--cv needs samples"),
+        (["--views", "rbf"], "--views needs samples"),
+        (["--set", "views=rbf"], "--views needs samples"),
+        (["--impute"], "fill in gaps before tenfold moments"),
+        (["--method", "kernelcsda"], "learns from all samples at once"),
     ],
 )
 def test_what_needs_samples_is_refused(tenfold, sites, words, said):
     run = tenfold("fit", "--from-moments", *sites, *words, "-o", "x.safetensors")
     assert run.code == 2
     assert said in run.err
+
+
+def test_counts_are_sums_of_weights(tenfold, here, pixels, labels):
+    weight = np.where(labels == "s6", 0.02, 1e10)
+    save_moments(ClassMoments.from_batch(pixels / 255, labels, weight), here / "w.safetensors")
+    words = ["--method", "csda", "--ranks", "2", "-o", "m.safetensors", "--json"]
+    run = tenfold("fit", "--from-moments", "w.safetensors", *words)
+    assert run.code == 0, run.err
+    facts = json.loads(run.out)
+    assert facts["counts"] == {"s6": 1, "s7": 80000000000, "s8": 80000000000}
+    assert facts["samples"] == 160000000000
 
 
 def test_samples_without_labels_are_no_class_and_give_a_subspace(tenfold, npz):

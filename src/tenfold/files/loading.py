@@ -252,5 +252,5 @@ def _check_mode_names(shape: Shape, learned: Mapping[str, Any]) -> None:
 def _check_moments(model: Any) -> None:
     moments, size = model.moments_, model.n_features_in_
     check_agree("moments_.classes", moments.classes.tolist(), model.classes_.tolist())
-    flat = getattr(getattr(model, "projector", model), "_flattens", False)
+    flat = getattr(getattr(model, "_method", model), "_flattens", False)
     check_agree("moments_.means", moments.shape, (size,) if flat else model.sample_shape_)

@@ -308,7 +308,7 @@ class Learner(Savable, BaseEstimator):
             samples, labels, weight = check.check_batch(self, X, y, sample_weight)
             info, samples = check.input_info_with(self, samples)
             known = self.classes_
-        check_known_labels(labels, known)
+        check_known_labels(None if labels is None else present_labels(labels, weight), known)
         factor = check_decay("decay", decay)
         size = prod(samples.shape[1:])
         if first:

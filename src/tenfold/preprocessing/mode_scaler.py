@@ -292,12 +292,12 @@ class ModeScaler(Step):
                 "every sample is scaled by itself, and moments do not tell samples apart; scale "
                 "samples before their moments are gathered, or pass per_sample=False"
             )
-        if prod(moments.shape) != prod(self.sample_shape_):
+        known = check.check_gathered(moments).present()
+        if known.shape not in (self.sample_shape_, (prod(self.sample_shape_),)):
             raise ValueError(
-                f"the moments are of samples of shape {moments.shape}, but this ModeScaler was "
-                f"fitted to samples of shape {self.sample_shape_}"
+                f"the moments are of samples of shape {known.shape}, but this ModeScaler was "
+                f"fitted on {self.sample_shape_}; gather moments of samples of that shape"
             )
-        known = moments.present()
         means = scaling(known.means.reshape(-1, *self.sample_shape_), flat=self.output == "flat")
         scale = np.broadcast_to(scaling.total_spread, self.sample_shape_).ravel()
         scatters = known.scatters / scale / scale[:, None]

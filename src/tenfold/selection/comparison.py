@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from tenfold.classifiers.class_subspaces import of_both_classes
 from tenfold.classifiers.classifier import ClassSpecificClassifier
@@ -39,12 +38,13 @@ from tenfold.metrics.ranking import average_precisions, roc_areas
 from tenfold.processes import PATIENCE, over_processes
 from tenfold.progress import progress
 from tenfold.quiet import quietly
-from tenfold.selection.rank_search import NearestMean, RankSearchCV, search_ranks
+from tenfold.selection.rank_search import NearestMean, RankSearchCV, groups_for, search_ranks
 from tenfold.statistics.cost import Split
 from tenfold.tables import Cell, Table, number, percent, times
-from tenfold.validation.containers import in_numpy
-from tenfold.validation.labels import check_groups
+from tenfold.validation.containers import in_numpy, unmasked
+from tenfold.validation.labels import check_groups, check_labels
 from tenfold.validation.parameter_types import Folds, Label
+from tenfold.validation.parameters import check_positive
 
 MOST_NUMBERS_OF_LDA = 2048  # it makes a table of all pairs of numbers, and solves with it
 MOST_BYTES_TWICE = 2**28  # of samples that several processes may work on at the same time
@@ -260,8 +260,8 @@ def compare(
     """
     if isinstance(X, list | tuple) and X and hasattr(X[0], "fit"):
         raise TypeError("X is a list of models; expected samples: compare(X, y, models)")
-    X = np.asarray(in_numpy(X))
-    y = np.asarray(in_numpy(y, "y"))
+    X = np.asarray(in_numpy(unmasked(X)))
+    y = check_labels(ProbabilisticLDA(), X, y)
     if models is None:
         models = [ProbabilisticLDA(), CSDA(), *baselines(prod(X.shape[1:]))]
     _check_models(models, y, positive)
@@ -293,6 +293,12 @@ def compare(
 
 def _check_models(models: Sequence[Any], y: Array, positive: Any) -> None:
     """Refuse models that cannot be ranked beside others, and verifiers of another class."""
+    if not isinstance(models, Sequence) or not models:
+        raise TypeError(
+            f"models is {models!r:.80}; expected a list of models, such as [CSDA(), MCSDA((5, 5))]"
+        )
+    if positive is not None:
+        check_positive(positive, np.unique(y))
     for model in models:
         last = steps_of(model)[-1]
         name = type(last).__name__
@@ -449,9 +455,12 @@ def _figures_of_fold(
     classes, scores = _scores(model, X, y, train, test)
     asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
     ranked = scores[:, asked], y[test][:, None] == classes[asked]
-    named = classes[scores.argmax(axis=1)]
-    if hasattr(model, "predict"):
-        named = model.predict(X[test])
+    if tenfold_own and answer_of(model) == "acceptance":
+        right = (model.predict(X[test]) == model.classes_[1]) == (y[test] == model.positive_label_)
+    elif hasattr(model, "predict"):
+        right = model.predict(X[test]) == y[test]
+    else:
+        right = classes[scores.argmax(axis=1)] == y[test]
     members = [step for step in before if isinstance(step, TensorProjector)]
     members += model.members_ if tenfold_own else []
     return MethodFigures(
@@ -460,7 +469,7 @@ def _figures_of_fold(
         _mean_of_known(average_precisions(*ranked)),
         0.0,
         _mean_of_known(roc_areas(*ranked)),
-        float(np.mean(named == y[test])) if positive is None else None,
+        float(np.mean(right)) if positive is None else None,
         all(member.converged_ for member in members),
         seconds,
     )
@@ -473,13 +482,10 @@ def _fitted(model: Any, X: Array, y: Array, groups: Array | None, search: bool) 
     """
     if search and _has_ranks(model):
         inner = folds_of(INNER_FOLDS, y, groups)
-        found = partial(search_ranks, model, X, y, inner, verbose=False)
+        found = partial(search_ranks, model, X, y, inner, groups, verbose=False)
         return quietly(found, without=ConvergenceWarning)[0]
-    more = {}
-    several = groups is not None and len(np.unique(groups)) > 1
-    if several and has_fit_parameter(model, "groups"):
-        more["groups"] = groups
-    quietly(partial(model.fit, X, y, **more), without=ConvergenceWarning)
+    fit = partial(model.fit, X, y, **groups_for(model, groups))
+    quietly(fit, without=ConvergenceWarning)
     return model
 
 

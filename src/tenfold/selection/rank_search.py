@@ -26,7 +26,7 @@ from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from tenfold.classifiers.folds import positions
 from tenfold.classifiers.members import answer_of
@@ -44,7 +44,7 @@ from tenfold.statistics.scatters import codes_of
 from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.threads import threads_for
 from tenfold.validation.containers import in_numpy, rows_of
-from tenfold.validation.labels import check_classes, present_labels
+from tenfold.validation.labels import check_classes, check_labels, present_labels
 from tenfold.validation.parameter_types import ClassRanks, Folds, Ridge, Shrinkage
 from tenfold.validation.parameters import memory_budget
 from tenfold.validation.samples import InputInfo, check_first_batch
@@ -209,49 +209,54 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         learner = learner_of(self.estimator)  # or an error that says what can be searched
         scorer = self._scorer()
         learner._check_parameters()
-        labels = None if y is None else np.asarray(in_numpy(y, "y"))
-        info, checked, own_labels, weight = check_first_batch(learner, X, labels, sample_weight)
+        info, checked, labels, weight = check_first_batch(learner, X, y, sample_weight)
         if isinstance(checked, ArraySamples):
             checked = checked.in_memory()
-        labels = labels if own_labels is None else own_labels
+        if labels is None and y is not None:  # for the splitter and the scorer
+            labels = check_labels(learner, checked, y)
+        if groups is not None:
+            groups = np.asarray(in_numpy(groups, "groups"))
         weighs = weight is not None and takes_weight(scorer, self.estimator)
-        samples = Samples(X, checked, labels, weight, weighs)
-        candidates = self._candidates(learner, checked.shape)
+        samples = Samples(X, checked, labels, weight, weighs, groups)
+        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
+        n = len(checked)
+        splits = positions(cv.split(np.arange(n), labels, groups), n)
+        candidates = self._candidates(learner, checked.shape[1:], fewest_of(splits))
         variants = [clone(self.estimator).set_params(**candidate) for candidate in candidates]
         for variant in variants:
             variant._check_parameters()
         if isinstance(self.estimator, ClassSpecificVerifier):
             classes = present_labels(labels, weight)
             self.estimator.positive_among(classes)  # or an error that says how to name it
-        cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
-        n = len(checked)
-        splits = positions(cv.split(np.arange(n), labels, groups), n)
         trials: list[Trial] = []
-        whole: ClassStatistics | None = None
+        whole: Part | None = None
         with progress("rank search", len(splits), self.verbose) as advance:
             if needs_inner_folds(self.estimator, self.scoring):
                 tasks = []
                 for number, (train, test) in enumerate(splits):
-                    fold = FoldModels(number, train, test, variants, None, info)
+                    fold = CandidatesOfFold(number, train, test, variants)
                     tasks.append((fold, scorer, samples))
                 tried = {}
-                for number, trial in over_processes(FoldModels.tried, tasks, np.inf, self.n_jobs):
+                for number, trial in over_processes(
+                    CandidatesOfFold.tried, tasks, np.inf, self.n_jobs
+                ):
                     tried[number] = trial
                     advance()
                 trials = [tried[number] for number in range(len(splits))]
             else:
                 learners = [learner_of(variant) for variant in variants]
-                info, parts = shared_statistics(learners, samples, splits, info)
-                for number, (train, test) in enumerate(splits):
-                    fold = FoldModels(number, train, test, learners, parts, info)
+                found = statistics_of_parts(learners, samples, splits, info)
+                for number, ((train, test), part) in enumerate(zip(splits, found, strict=False)):
+                    fold = CandidatesOfFold(number, train, test, learners, part)
                     trials.append(fold.tried(scorer, samples))
                     advance()
-                whole = parts.part(len(splits)) if self.refit else None
+                if self.refit:
+                    whole = next(found)
         results = search_results(candidates, trials)
-        found = {"cv_results_": results, "n_splits_": len(splits)}
-        found |= self._best(variants, results, samples, info, whole)
+        learned = {"cv_results_": results, "n_splits_": len(splits)}
+        learned |= self._best(variants, results, samples, whole)
         own = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        self.__dict__ = {**own, **found}  # at once: an interrupt leaves the old search or the new
+        self.__dict__ = {**own, **learned}  # at once: an interrupt leaves the old search or the new
         return self
 
     # -- what is asked for -----------------------------------------------------------------------
@@ -267,7 +272,9 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         scorer: Scorer = check_scoring(self.estimator, scoring=self.scoring)
         return scorer
 
-    def _candidates(self, learner: Learner, shape: tuple[int, ...]) -> list[Candidate]:
+    def _candidates(
+        self, learner: Learner, shape: tuple[int, ...], n_samples: int
+    ) -> list[Candidate]:
         """All combinations, under the names that `set_params` takes."""
         known = self.estimator.get_params(deep=False)
         prefix = "" if "ranks" in known else "projector__"
@@ -281,8 +288,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         asked = {prefix + name: listed(name, v) for name, v in grid.items() if v is not None}
         if not asked:
             projector = known["projector"] if prefix else learner
-            sizes = (prod(shape[1:]),) if projector._flattens else shape[1:]
-            asked[f"{prefix}ranks"] = list(rank_ladder(sizes, shape[0]))
+            sizes = (prod(shape),) if projector._flattens else shape
+            asked[f"{prefix}ranks"] = list(rank_ladder(sizes, n_samples))
         return [dict(zip(asked, choice, strict=True)) for choice in product(*asked.values())]
 
     # -- what is kept ----------------------------------------------------------------------------
@@ -292,8 +299,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         variants: list[BaseEstimator],
         results: Results,
         samples: Samples,
-        info: InputInfo,
-        whole: ClassStatistics | None,
+        whole: Part | None,
     ) -> dict[str, object]:
         """The best candidate, fitted on all samples, from their statistics where these are there.
 
@@ -315,11 +321,10 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         start = time.perf_counter()
         best = variants[chosen]
         if whole is not None and isinstance(best, Learner):
-            best._set_fitted(info, best._learn(whole, info["sample_shape_"]))
-        elif samples.weight is not None:
-            best.fit(samples.given, samples.labels, sample_weight=samples.weight)
+            shape = whole.info["sample_shape_"]
+            best._set_fitted(whole.info, best._learn(whole.statistics, shape))
         else:
-            best.fit(samples.given, samples.labels)
+            best.fit(samples.given, samples.labels, **samples.beside(best))
         found["best_estimator_"] = best
         found["refit_time_"] = time.perf_counter() - start
         for name in ("n_features_in_", "feature_names_in_"):
@@ -402,7 +407,13 @@ class NearestMeanScorer:
 
 
 def search_ranks(
-    estimator: BaseEstimator, X: Array, y: Array, folds: Folds, *, verbose: bool | None = None
+    estimator: BaseEstimator,
+    X: Array,
+    y: Array,
+    folds: Folds,
+    groups: Array | None = None,
+    *,
+    verbose: bool | None = None,
 ) -> tuple[BaseEstimator, dict[Ranks, float]]:
     """Search the ranks of an estimator on a ladder of candidates.
 
@@ -418,6 +429,8 @@ def search_ranks(
         The samples.
     folds : splitter or iterable of splits
         The folds.
+    groups : ndarray of shape (n,) or None, default=None
+        Groups for the splitter, and for the last fit if that takes groups.
     verbose : bool or None, default=None
         Show a progress bar; None means on a terminal.
 
@@ -428,6 +441,7 @@ def search_ranks(
     dict of ranks to float
         The mean score of every candidate over the folds.
     """
+    splits = positions(check_cv(folds, y).split(X, y, groups), len(X))
     steps = list(getattr(estimator, "steps", [("model", estimator)]))
     place = step_with_ranks(estimator, steps)
     before = steps[:place]
@@ -436,25 +450,37 @@ def search_ranks(
     sizes = (X.shape[1] - beside,) if beside else tuple(X.shape[1:])
     only_projects = answer_of(searched) == "projection"
     inside = searched if hasattr(searched, "ranks") else searched.projector
-    candidates = rank_ladder((prod(sizes),) if inside._flattens else sizes, X.shape[0])
+    sizes = (prod(sizes),) if inside._flattens else sizes
+    candidates = rank_ladder(sizes, fewest_of(splits))
     parameter = "ranks" if inside is searched else "projector__ranks"
     if before:
         last = [("mean", NearestMean())] if only_projects else []
         judged = Pipeline([*before, (name, searched), *last])
         grid = {f"{name}__{parameter}": candidates}
-        found = GridSearchCV(judged, grid, cv=folds, refit=largest_of_best)
+        found = GridSearchCV(judged, grid, cv=splits, refit=largest_of_best)
     else:
         scoring = NEAREST_MEAN if only_projects else None
-        found = RankSearchCV(searched, candidates, cv=folds, scoring=scoring, verbose=verbose)
-    found.fit(X, y)
+        found = RankSearchCV(searched, candidates, cv=splits, scoring=scoring, verbose=verbose)
+    found.fit(X, y, groups=groups)
     scores = found.cv_results_["mean_test_score"].tolist()
     best = found.best_estimator_
     if len(steps) > 1:
         best = clone(estimator).set_params(
             **{f"{name}__{parameter}": candidates[found.best_index_]}
         )
-        best.fit(X, y)
+        best.fit(X, y, **groups_for(best, groups))
     return best, dict(zip(candidates, scores, strict=True))
+
+
+def groups_for(estimator: BaseEstimator, groups: Array | None) -> dict[str, Array]:
+    """The groups, if there are several, under the name that `fit` takes them by; nothing if none.
+
+    A pipeline takes them for its last step.
+    """
+    name, last = getattr(estimator, "steps", [("", estimator)])[-1]
+    if groups is None or len(np.unique(groups)) < 2 or not has_fit_parameter(last, "groups"):
+        return {}
+    return {f"{name}__groups" if name else "groups": groups}
 
 
 def largest_of_best(results: Results) -> int:
@@ -475,11 +501,16 @@ def largest_of_best(results: Results) -> int:
     return best
 
 
+def fewest_of(splits: Sequence[Split]) -> int:
+    """How many samples the smallest training part has."""
+    return min(len(train) for train, _ in splits)
+
+
 def rank_ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
     """Candidates that keep the same share of every mode, in growing steps.
 
     They end at half of a large mode: beyond, there is little left to reduce. A mode of up to 8
-    entries is tried to its end, and none has more directions than there are samples.
+    entries is tried to its end, and none has more directions than there are training samples.
 
     Examples
     --------
@@ -512,6 +543,8 @@ class Samples:
         Sample weights.
     weighs : bool
         Whether the scorer gets the weights, too.
+    groups : ndarray of shape (n,) or None
+        What is held out together, for estimators that hold samples out.
     """
 
     given: object
@@ -519,6 +552,22 @@ class Samples:
     labels: Array | None
     weight: Array | None
     weighs: bool
+    groups: Array | None = None
+
+    def some(self, rows: Array) -> Samples:
+        """A part of them, to learn from."""
+        X, labels = self.part(rows)
+        checked: Any = rows_of(self.checked, rows)
+        weight = None if self.weight is None else self.weight[rows]
+        groups = None if self.groups is None else self.groups[rows]
+        return Samples(X, checked, labels, weight, self.weighs, groups)
+
+    def beside(self, estimator: BaseEstimator) -> dict[str, Array]:
+        """What `fit` of this estimator gets beside samples and labels."""
+        more = {}
+        if self.weight is not None:
+            more["sample_weight"] = self.weight
+        return more | groups_for(estimator, self.groups)
 
     def part(self, rows: Array) -> tuple[object, Array | None]:
         """Some of the samples and their labels; estimators look at the names of a table."""
@@ -673,8 +722,30 @@ def shared_statistics(
     return input_info, found
 
 
+class Part(NamedTuple):
+    """Training samples that all candidates learn from together."""
+
+    info: InputInfo  # what is known of them
+    statistics: ClassStatistics
+
+
+def statistics_of_parts(
+    learners: list[Learner], samples: Samples, splits: list[Split], info: InputInfo
+) -> Iterator[Part]:
+    """The training part of every split, then all samples; each is made when it is asked for."""
+    if learns_sums(learners[0]):
+        known, parts = shared_statistics(learners, samples, splits, info)
+        for number in range(len(splits) + 1):
+            yield Part(known, parts.part(number))
+        return
+    everything = np.arange(len(samples.checked))
+    for rows in [*(train for train, _ in splits), everything]:
+        known, parts = shared_statistics(learners, samples.some(rows), [], info)
+        yield Part(known, parts.part(0))
+
+
 @dataclass(frozen=True, eq=False)
-class FoldModels:
+class CandidatesOfFold:
     """All candidates on one fold.
 
     Parameters
@@ -685,19 +756,16 @@ class FoldModels:
         The parts of the fold.
     learners : list of R estimators
         The candidates, not fitted.
-    parts : PartStatistics or None
-        Of the training parts of all folds, from which all candidates are solved together; None
-        where each needs inner folds of its own, and is fitted alone.
-    info : mapping
-        What is known of the samples.
+    part : Part or None
+        The training part, from which all candidates are solved together; None where each needs
+        inner folds of its own, and is fitted alone.
     """
 
     number: int
     train: Array
     test: Array
     learners: list[BaseEstimator]
-    parts: PartStatistics | None
-    info: InputInfo
+    part: Part | None = None
 
     def tried(self, scorer: Scorer, samples: Samples) -> Trial:
         """Fit and score all candidates.
@@ -746,15 +814,12 @@ class FoldModels:
 
         From shared statistics they are solved as stacks.
         """
-        if self.parts is None:
-            X, y = samples.part(self.train)
-            weighted = {}
-            if samples.weight is not None:
-                weighted["sample_weight"] = samples.weight[self.train]
+        if self.part is None:
+            own = samples.some(self.train)
             for learner in self.learners:
-                yield [clone(learner).fit(X, y, **weighted)]
+                yield [clone(learner).fit(own.given, own.labels, **own.beside(learner))]
             return
-        yield from solved_together(self.learners, self.parts.part(self.number), self.info)
+        yield from solved_together(self.learners, self.part.statistics, self.part.info)
 
 
 def needs_inner_folds(estimator: object, scoring: object) -> bool:
@@ -762,6 +827,15 @@ def needs_inner_folds(estimator: object, scoring: object) -> bool:
     if isinstance(estimator, ClassSpecificVerifier):
         return scoring is not None
     return getattr(estimator, "classifier", None) is not None
+
+
+def learns_sums(learner: Learner) -> bool:
+    """Whether samples go into sums as they are, so that parts of them can be added.
+
+    A kernel is seen through landmarks and a width that are learned from the training samples.
+    """
+    method: Any = getattr(learner, "_method", learner)
+    return bool(method._streams)
 
 
 def takes_weight(scorer: Scorer, estimator: BaseEstimator) -> bool:

@@ -18,6 +18,7 @@ from tenfold.statistics.accumulate import check_not_too_large, row_blocks
 from tenfold.statistics.moments import ClassMoments
 
 EPSILON = float(np.finfo(float).eps)
+ROUNDING = 64 * EPSILON  # of a difference of sums that are equal but for rounding, by their size
 
 
 def fibres(X: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
@@ -85,17 +86,22 @@ class FibreMoments:
     def of_moments(cls, moments: ClassMoments, axes: tuple[int, ...]) -> FibreMoments:
         """Those of the samples, all of one class, that these moments are of."""
         mean = moments.mean
-        shape = mean.shape
-        own_axes = tuple(axis - 1 for axis in axes)  # of a sample
-        level = mean.mean(axis=own_axes, keepdims=True)
-        fibre_of = np.broadcast_to(np.arange(level.size).reshape(level.shape), shape).ravel()
-        share = np.zeros((level.size, mean.size))  # of every number in the mean of each fibre
-        share[fibre_of, np.arange(mean.size)] = level.size / mean.size
-        scatter = moments.scatters[0]
-        between = ((share @ scatter) * share).sum(axis=1).reshape(level.shape)
-        squares = np.diagonal(scatter).reshape(shape) + moments.count * np.square(mean - level)
-        within = squares.mean(axis=own_axes, keepdims=True) - between
-        return cls(moments.count, level, between, np.maximum(within, 0.0))
+        along = tuple(axis - 1 for axis in axes)  # of a sample
+        level = mean.mean(axis=along, keepdims=True)
+        steps = mean - level
+        fibre_size = mean.size // level.size
+        apart = np.square(steps).mean(axis=along, keepdims=True)
+        steps *= apart > (fibre_size * EPSILON * level) ** 2
+        # The scatter of the fibres' means is that of the numbers, averaged over both its indices.
+        pairs = moments.scatters[0].reshape(mean.shape + mean.shape)
+        also_along = tuple(axis + mean.ndim for axis in along)
+        of_means = pairs.mean(axis=along + also_along).reshape(level.size, level.size)
+        between = np.diagonal(of_means).reshape(level.shape)
+        squares = np.diagonal(moments.scatters[0]).reshape(mean.shape)
+        together = (squares + moments.count * np.square(steps)).mean(axis=along, keepdims=True)
+        within = together - between
+        within *= within > ROUNDING * together
+        return cls(moments.count, level, between, within)
 
     def __add__(self, other: FibreMoments) -> FibreMoments:
         if self.weight == 0 or other.weight == 0:

@@ -372,13 +372,7 @@ def check_projected(X: object, ranks: tuple[int, ...]) -> Samples:
 
 def check_moments(estimator: Takes, moments: object) -> tuple[InputInfo, ClassMoments]:
     """What is to be known of the samples, and moments of the classes that the estimator sees."""
-    if not isinstance(moments, ClassMoments):
-        raise ValueError(
-            f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
-            "gives them"
-        )
-    if not moments.counts.any():
-        raise ValueError("the moments are of no samples; gather some first")
+    moments = check_gathered(moments)
     moments = moments.present() if estimator._needs_labels else moments.pooled()
     shape = moments.shape
     if estimator.sample_shape is not None:
@@ -389,6 +383,18 @@ def check_moments(estimator: Takes, moments: object) -> tuple[InputInfo, ClassMo
         check_classes(moments.classes, estimator)
     info = {"sample_shape_": shape, "n_features_in_": prod(shape)}
     return info, replace(moments, means=moments.means.reshape(-1, *shape))
+
+
+def check_gathered(moments: object) -> ClassMoments:
+    """Moments of some samples, as they came."""
+    if not isinstance(moments, ClassMoments):
+        raise ValueError(
+            f"moments is a {type(moments).__name__}; expected ClassMoments, as gather_moments "
+            "gives them"
+        )
+    if not moments.counts.any():
+        raise ValueError("the moments are of no samples; gather some first")
+    return moments
 
 
 # ── What a fitted estimator has ───────────────────────────────────────────────────────────────────

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tenfold.datasets import TensorDataset
 
 METHODS = "plda (default), csda, mcsda, cmda, mpca, ..."
+FOLDS = 5
 ON_SAMPLES = ", on held-out samples"
 ON_CLASSES = ", by leaving out classes"
 
@@ -79,7 +80,7 @@ def fit(
     ] = False,
     model_options: ModelOptions,
     data_options: DataOptions,
-    cv: FoldCount = 5,
+    cv: FoldCount = FOLDS,
 ) -> Outcome:
     """Learn a model and write it to a file.
 
@@ -91,7 +92,7 @@ def fit(
     output_file(output, ".safetensors", inputs=tuple(data))
     moments = None
     if from_moments:
-        _refuse_what_needs_samples(data_options, model_options, positive, false_accept_rate)
+        _refuse_what_needs_samples(data_options, model_options, positive, false_accept_rate, cv)
         moments, samples = _read_moments(data)
     else:
         samples = data_options.load(one_path(data))
@@ -108,9 +109,11 @@ def fit(
     reading = samples.reading if from_moments else remembered(samples)
     tenfold.save(estimator, output, reading=reading)
     facts, rows = model_facts(output)
-    facts |= {"samples": len(samples), "counts": samples.class_counts, "seconds": seconds}
+    number = len(samples) if moments is None else round(moments.count)
+    counts = samples.class_counts if moments is None else _counts_of(moments)
+    facts |= {"samples": number, "counts": counts, "seconds": seconds}
     facts["search"] = search
-    rows["fitted to"] = f"{len(samples)} samples in {seconds:.1f} s"
+    rows["fitted to"] = f"{number} samples in {seconds:.1f} s"
     hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
     if "chosen" in rows:
@@ -119,22 +122,29 @@ def fit(
     if facts["answer"] != "projection" and not from_moments:
         words = as_typed(replace(data_options, rows=data_options.other_rows))
         command = typed("tenfold", "evaluate", output, *data, *words)
-    shown = [about_file(output, rows), *_data_and_search(samples, search), *hints]
+    shown: list[Table | str] = [about_file(output, rows)]
+    if samples.y is not None:
+        shown.append(f"{samples.description} {class_counts(counts)}")
+    shown += [*_tried_ranks(search), *hints]
     shown.append(f"wrote {output}; next: {command}")
     return Outcome({**facts, "hints": hints, "next": command}, shown)
 
 
-def _data_and_search(samples: TensorDataset, search: Search | None) -> list[Table | str]:
-    """What was taken for samples and labels, and the ranks that were tried."""
-    shown: list[Table | str] = []
-    if samples.y is not None:
-        shown.append(f"{samples.description} {class_counts(samples.class_counts)}")
-    if search is not None:
-        tried: list[list[Cell | str]] = [
-            [times(one["ranks"]), percent(one["score"])] for one in search["tried"]
-        ]
-        shown.append(Table("", ["ranks", f"{search['measure']} (%)"], tried))
-    return shown
+def _tried_ranks(search: Search | None) -> list[Table]:
+    """A table of the ranks that were tried, if any were."""
+    if search is None:
+        return []
+    tried: list[list[Cell | str]] = [
+        [times(one["ranks"]), percent(one["score"])] for one in search["tried"]
+    ]
+    return [Table("", ["ranks", f"{search['measure']} (%)"], tried)]
+
+
+def _counts_of(moments: tenfold.ClassMoments) -> dict[str, int]:
+    """How many samples moments are of, by the label as text; at least 1 of each."""
+    known = moments.present()
+    counts = [max(1, round(count)) for count in known.counts.tolist()]
+    return dict(zip(map(str, known.classes.tolist()), counts, strict=True))
 
 
 def _refuse_what_needs_samples(
@@ -142,6 +152,7 @@ def _refuse_what_needs_samples(
     options: ModelOptions,
     positive: str | None,
     false_accept_rate: str | None,
+    cv: int,
 ) -> None:
     """Refuse options that moments cannot serve."""
     refused = [(word, "pass it to tenfold moments") for word in as_typed(data_options)[:1]]
@@ -149,8 +160,10 @@ def _refuse_what_needs_samples(
         refused.append(("--impute", "fill in gaps before tenfold moments"))
     if options.scale_modes not in (None, EACH, NONE):  # scales every sample by itself
         refused.append(("--scale-modes", "scale samples before tenfold moments, or pass each"))
-    if options.views is not None:
+    if options.views is not None or "views" in options.parameters():
         refused.append(("--views", "leave it out"))
+    if cv != FOLDS:
+        refused.append(("--cv", "leave it out"))
     if positive is not None:
         refused.append(("--positive", "leave it out for a bank, without a threshold"))
     if false_accept_rate is not None:
@@ -166,7 +179,7 @@ def _refuse_what_needs_samples(
 
 
 def _read_moments(paths: list[Path]) -> tuple[tenfold.ClassMoments, TensorDataset]:
-    """The sum of files of moments, and samples that are like theirs in number, shape and labels."""
+    """The sum of files of moments, and samples that are like theirs, one of each class."""
     import numpy as np
 
     from tenfold.datasets import TensorDataset
@@ -177,9 +190,8 @@ def _read_moments(paths: list[Path]) -> tuple[tenfold.ClassMoments, TensorDatase
             raise BadInput(f"{path} does not exist; expected moments that tenfold moments wrote")
     stored = read_moments(*paths)
     found = stored.moments.present()
-    counts = np.round(found.counts).astype(int)
-    X = np.broadcast_to(0.0, (counts.sum(), *found.shape))  # one number, which is not looked at
-    y = np.repeat(found.classes, counts) if len(counts) > 1 else None
+    X = np.broadcast_to(0.0, found.means.shape)  # one number, which is not looked at
+    y = found.classes if len(found.classes) > 1 else None
     return stored.moments, TensorDataset(X, y, description="Moments.", reading=stored.reading)
 
 
@@ -262,37 +274,36 @@ def _fitted(
     estimator: BaseEstimator, samples: TensorDataset, searches: bool, cv: int
 ) -> tuple[BaseEstimator, Search | None]:
     """The estimator fitted, and what a search of its ranks found; groups are held out whole."""
-    from sklearn.utils.validation import has_fit_parameter
-
     from tenfold.classifiers.folds import folds_of
-    from tenfold.classifiers.members import innermost, names_classes
-    from tenfold.selection.rank_search import search_ranks
+    from tenfold.classifiers.members import names_classes
+    from tenfold.selection.rank_search import groups_for, search_ranks
 
     X, y, groups = samples.X, samples.y, samples.groups
     if searches and y is not None:
-        best, scores = search_ranks(estimator, X, y, folds_of(cv, y, groups))
+        best, scores = search_ranks(estimator, X, y, folds_of(cv, y, groups), groups)
         tried: list[Tried] = [{"ranks": ranks, "score": score} for ranks, score in scores.items()]
         measure = "accuracy" if names_classes(best) else "average precision"
         return best, {"measure": measure, "tried": tried}
-    takes = has_fit_parameter(innermost(estimator), "groups")
-    if groups is None or not takes or len(set(groups.tolist())) < 2:  # nothing to hold out
-        return estimator.fit(X, y), None
-    steps = getattr(estimator, "steps", None)
-    name = "groups" if steps is None else f"{steps[-1][0]}__groups"
-    return estimator.fit(X, y, **{name: groups}), None
+    return estimator.fit(X, y, **groups_for(estimator, groups)), None
 
 
 def _fitted_to_moments(estimator: BaseEstimator, moments: tenfold.ClassMoments) -> BaseEstimator:
     """The estimator fitted to moments, each step to those of what the steps before it give."""
     from sklearn.pipeline import Pipeline
 
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not hasattr(last, "fit_moments"):
+        raise BadInput(
+            f"{last!r} learns from all samples at once, and --from-moments reads none; fit where "
+            "the samples are, or take another --method"
+        )
     if not isinstance(estimator, Pipeline):
         return estimator.fit_moments(moments)
     for _, step in estimator.steps[:-1]:
         step.fit_moments(moments)
         is_step = hasattr(step, "transform_moments")
         moments = step.transform_moments(moments) if is_step else _projected(step, moments)
-    estimator.steps[-1][1].fit_moments(moments)
+    last.fit_moments(moments)
     return estimator
 
 
