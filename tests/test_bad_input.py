@@ -246,6 +246,7 @@ def test_ranks_and_shapes_may_be_arrays():
 PARAMETERS = [
     ({"solver": "magic"}, "solver is 'magic'", "expected one of 'ratio_trace', 'trace_ratio'"),
     ({"ridge": -1.0}, "ridge is -1.0", "number of 0 or more"),
+    ({"ridge": True}, "ridge is True", "number of 0 or more"),
     ({"ridge": ("relative", 1.0)}, "ridge is", r"\('absolute', number\)"),
     ({"shrinkage": 1.5}, "shrinkage is 1.5", "from 0 to 1"),
     ({"max_iter": 0}, "max_iter is 0", "integer of 1 or more"),
@@ -253,6 +254,7 @@ PARAMETERS = [
     ({"orthonormal": "no"}, "orthonormal is 'no'", "one of True, False"),
     ({"sample_shape": 12.0}, "sample_shape is 12.0", "positive integers, one per mode"),
     ({"sample_shape": (5, 3)}, r"sample_shape is\s+\(5, 3\)", "which is 15", "change sample_shape"),
+    ({"sample_shape": 12}, r"sample_shape is \(12,\)", "folds flat rows only"),
 ]
 
 

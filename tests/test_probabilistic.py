@@ -820,6 +820,26 @@ def test_moments_alone_give_the_view_of_numbers():
     assert model.enroll(new[:2], [10, 10]).classes_[-1] == 10
 
 
+@pytest.mark.parametrize("views", [["rbf"], [MPCA(ranks=2)]])
+def test_views_that_cannot_be_are_named(views):
+    X, y = drawn([6, 6, 6])
+    with pytest.warns(UserWarning, match="from moments the only view is 'numbers'"):
+        assert ProbabilisticLDA(views).fit_moments(gather_moments(X, y)).views_ == ["numbers"]
+    X, y = drawn([2, 1, 1])
+    with pytest.warns(UserWarning, match="cannot be tried .* the views tried are numbers"):
+        assert ProbabilisticLDA(views).fit(X, y).views_ == ["numbers"]
+
+
+def test_without_left_out_samples_the_loss_is_that_of_a_guess():
+    X, y = drawn([6, 6, 12])
+    for model, priors in (
+        (ProbabilisticLDA().fit_moments(gather_moments(X, y)), [0.25, 0.25, 0.5]),
+        (ProbabilisticLDA(priors="equal").fit_moments(gather_moments(X, y)), [1 / 3] * 3),
+        (ProbabilisticLDA(priors=[0, 0.5, 0.5]).fit_moments(gather_moments(X, y)), [0.5] * 2),
+    ):
+        assert model.loo_log_loss_ == pytest.approx(-np.dot(priors, np.log(priors)))
+
+
 # ── Manners ─────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -95,11 +95,22 @@ def ways_to_learn(tmp_path):
     }
 
 
-@pytest.mark.parametrize("kind", ["projector", "scorer", "vectors", "bank", "gaussian", "verifier"])
+KINDS = ["projector", "scorer", "vectors", "bank", "gaussian", "verifier", "kernel"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_range_is_that_of_all_samples_however_they_come(kind, tmp_path):
     for way, samples in ways_to_learn(tmp_path).items():
         model = MODELS[kind].fit(samples, Y)
         np.testing.assert_array_equal(model.range_, [X.min(), X.max()], err_msg=way)
+
+
+@pytest.mark.parametrize("way", ["array", "store", "dask"])
+def test_the_range_grows_with_classes_that_come_later(way, tmp_path):
+    model = ProbabilisticLDA("linear").fit(X[Y < 9], Y[Y < 9])
+    later = ways_to_learn(tmp_path)[way][:50] * 5.0
+    model.enroll(later, np.full(50, 9))
+    np.testing.assert_array_equal(model.range_, [0, 5 * X[:50].max()])
 
 
 def test_the_range_grows_with_a_stream():

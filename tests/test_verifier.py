@@ -477,6 +477,24 @@ def test_bad_verifiers_say_what_is_wrong():
         verifier(cv=1).fit(X, y)
     with pytest.raises(NotFittedError):
         verifier().predict(X)
+    for model in (verifier(), ClassSpecificVerifier(positive=1)):
+        with pytest.raises(ValueError, match="ClassSpecificVerifier requires y"):
+            model.fit(X)
+    everything = np.arange(len(X))
+    with pytest.raises(ValueError, match="cv has one fold that tests all samples"):
+        ClassSpecificVerifier(positive=1, cv=[(everything, everything)]).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [verifier(), ClassSpecificVerifier(positive=1, false_accept_rate=0.2), MCSDA(positive=1)],
+)
+def test_labels_that_name_no_positive_sample_are_not_scored(model):
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="the classes known so far are numbers"):
+        model.score(X, LABELS)
+    with pytest.raises(ValueError, match="no sample of the positive class 1"):
+        model.score(X[y != 1], y[y != 1])
 
 
 def test_without_negative_samples_there_is_nothing_to_reject():

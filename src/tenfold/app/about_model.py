@@ -63,7 +63,8 @@ def about_model(estimator: BaseEstimator) -> tuple[dict[str, object], dict[str, 
     }
     facts["views"] = getattr(last, "views_", None)
     facts["weights"] = getattr(last, "weights_", None)
-    facts["left_out_log_loss"] = getattr(last, "loo_log_loss_", None)
+    has_loss = facts["answer"] == "probability" and has_left_out(last)
+    facts["left_out_log_loss"] = last.loo_log_loss_ if has_loss else None
     for name in ("unknown", "threshold", "error_rates", "guaranteed_rate"):
         facts[name] = getattr(rejects or last, f"{name}_", None)
     kept = [times(shape), " or ".join(map(times, ranks))]
@@ -76,13 +77,19 @@ def about_model(estimator: BaseEstimator) -> tuple[dict[str, object], dict[str, 
         lines["converged"] = f"{of_all}, in {facts['rounds']} rounds at most"
     if facts["answer"] == "probability":
         lines["views"] = views_in_words(last)
-        lines["chosen"] = f"log loss {last.loo_log_loss_:.3g} nats"
+        if has_loss:
+            lines["chosen"] = f"log loss {last.loo_log_loss_:.3g} nats, on held-out samples"
     if facts["threshold"] is not None:
         rates = {name.replace("_", " "): rate for name, rate in facts["error_rates"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())
         where = "held-out samples" if rejects is None else "classes that were left out"
         lines["threshold"] = f"{facts['threshold']:.4g}; on {where} {shown}"
     return facts, {"samples": " -> ".join(filter(None, kept)), **lines}
+
+
+def has_left_out(model: ProbabilisticLDA) -> bool:
+    """Whether left-out samples chose its settings: there are none in moments."""
+    return bool(model.pool_["calibration"][2].any())
 
 
 def views_in_words(model: ProbabilisticLDA) -> str:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 
 from tenfold.classifiers.classifier import AccuracyScore
-from tenfold.gaussian.gathered import LARGEST_TABLE, Gathered
+from tenfold.gaussian.gathered import LARGEST_TABLE, Gathered, Summary
 from tenfold.gaussian.maps import Transformer
 from tenfold.gaussian.model import (
     BINS,
@@ -37,7 +37,7 @@ from tenfold.quiet import warn
 from tenfold.serialization.values import Axes, check_agree
 from tenfold.statistics.accumulate import check_same_kind, check_squares
 from tenfold.statistics.moments import ClassMoments, check_decay
-from tenfold.statistics.stores import Source, over_blocks
+from tenfold.statistics.stores import Range, Source, over_blocks
 from tenfold.threads import one_thread
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
@@ -93,6 +93,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         Their weights in the pool; 0 for a view that is not used.
     loo_log_loss_ : float
         The mean log loss of the pool on left-out samples. It was minimized, so it is optimistic.
+        Where no sample can be left out, as from moments, the loss of a guess by the priors.
     pool_ : dict
         What was learned of each view with a weight, the left-out loss of every view alone, and
         the calibration of left-out samples; `PoolDisplay` draws it.
@@ -342,8 +343,15 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         _check_scatter(moments.counts, float(moments.traces.sum()), moments.means)
         priors = parameters.check_priors(self.priors, moments.classes, moments.counts)
         means = moments.means.reshape(len(moments.classes), -1)
-        pool = learn_from_moments(moments.counts, means, moments.scatters)
+        pool = learn_from_moments(moments.counts, means, moments.scatters, priors)
         mean = moments.counts @ means / moments.counts.sum()
+        if "numbers" not in asked_views(self.views)[0]:
+            warn(
+                f"views is {self.views!r:.80}, but from moments the only view is 'numbers'; fit on "
+                "samples to have the others",
+                UserWarning,
+                stacklevel=2,
+            )
         learned = attributes_of(moments.classes, moments.counts, priors, pool, mean)
         return self._set_fitted(input_info, **learned)
 
@@ -369,6 +377,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         X, labels, weight = check.check_batch(self, X, y, sample_weight)
         assert labels is not None
         check_same_kind(labels, self.classes_)
+        info, X = check.input_info_with(self, X)
         rows = _flat(X.in_memory() if isinstance(X, Source) else X)
         w = np.ones(len(rows)) if weight is None else weight
         rows = rows[w > 0]
@@ -391,6 +400,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             "pool_": {**self.pool_, "views": [view.packed() for view in views]},
         }
         new.pop("_scorer", None)
+        if "range_" in info:
+            seen = info["range_"]
+            new["range_"] = seen.bounds() if isinstance(seen, Range) else seen
         if self._gathered is not None:
             new["_gathered"] = self._gathered + Gathered.of_batch(
                 rows.reshape(-1, *self.sample_shape_), labels, w, np.unique(labels)
@@ -483,20 +495,27 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 stranger_columns,
             )
         _warn_of_near_copies(gathered, pool.log_loss, bunches)
+        self._warn_of_views(pool.names, summary)
+        learned = attributes_of(gathered.classes, counts, priors, pool, summary.mean)
+        return learned, pool.left_out
+
+    def _warn_of_views(self, tried: list[str], summary: Summary) -> None:
+        """Warn of views that were named and could not be tried."""
         listed = self.views if isinstance(self.views, list | tuple) else [self.views]
-        by_name = [view for view in listed if isinstance(view, str) and view in NAMES]
-        unsuited = [name for name in by_name if not suits(name, summary)]
-        unsuited += [name for name in fitted if name not in pool.names]
+        words = [view for view in listed if isinstance(view, str)]
+        names, transformers = asked_views(self.views)
+        unsuited = [name for name in words if name in NAMES and not suits(name, summary)]
+        unsuited += [name for name in transformers if name not in tried]
+        if {*names, *transformers}.isdisjoint(tried):
+            unsuited = [*words, *transformers]
         if unsuited:
             warn(
                 f"views names {', '.join(unsuited)}, which cannot be tried on these samples of "
-                f"shape {gathered.shape} in {len(counts)} classes; the views tried are "
-                f"{', '.join(pool.names)}; leave the others out, or pass samples that they suit",
+                f"shape {summary.shape} in {len(summary.counts)} classes; the views tried are "
+                f"{', '.join(tried)}; leave the others out, or pass samples that they suit",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        learned = attributes_of(gathered.classes, counts, priors, pool, summary.mean)
-        return learned, pool.left_out
 
     def __getstate__(self) -> Packed:
         """The state for a pickle, without what can be made again."""

@@ -46,13 +46,19 @@ from tenfold.methods.class_specific import ClassSpecificProjector
 from tenfold.methods.csda import CSDA
 from tenfold.quiet import warn
 from tenfold.serialization.values import check_agree
-from tenfold.statistics.cost import renumbered
+from tenfold.statistics.cost import Split, renumbered
 from tenfold.statistics.scatters import codes_of
 from tenfold.statistics.stores import ArraySamples, OfBlock, over_blocks
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.containers import in_numpy
-from tenfold.validation.labels import check_groups, present_labels
+from tenfold.validation.labels import (
+    check_groups,
+    check_labels,
+    missing_labels,
+    present_labels,
+    which_are,
+)
 from tenfold.validation.parameter_types import Folds, Label, Numeric
 from tenfold.validation.samples import InputInfo
 
@@ -233,6 +239,8 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             The fitted verifier.
         """
         self._check_parameters()
+        if y is None:
+            raise missing_labels(self)
         if self.projector is None:
             return self._decide(self._fit_ratio(X, y, sample_weight, groups))
         return self._decide(self._fit_projector(X, y, sample_weight, groups))
@@ -289,9 +297,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             n_folds, units = self._folds(labels, groups)
             n_groups = max(n_folds, CLASS_GROUPS)
         else:
-            units = np.full(len(labels), -1)
-            for fold, (_, test) in enumerate(folds_of(self.cv, labels, groups)):
-                units[test] = fold
+            units = fold_of_each(folds_of(self.cv, labels, groups), len(labels))
         left_out = model._fit(X, labels, weight, units, n_groups, positive)
         if left_out is None:
             raise ValueError(
@@ -534,11 +540,12 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             Between 0 and 1.
         """
         scores = to_numpy(self._scores(X))
-        labels = np.asarray(in_numpy(y, "y"))
-        if labels.dtype == bool and self.projector_.classes_.dtype != bool:
-            is_own = labels
+        labels = check_labels(self, scores, y)
+        classes = self.projector_.classes_
+        if labels.dtype == bool and classes.dtype != bool:
+            is_own = which_are(True, labels, np.array([False, True]))
         else:
-            is_own = labels == self.positive_label_
+            is_own = which_are(self.positive_label_, labels, classes)
         weight = in_numpy(sample_weight, "sample_weight")
         return float(average_precision_score(is_own, scores, sample_weight=weight))
 
@@ -547,6 +554,19 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def fold_of_each(splits: list[Split], n: int) -> Array:
+    """The last fold that tests each of n samples; -1 for none."""
+    folds = np.full(n, -1)
+    for fold, (_, test) in enumerate(splits):
+        folds[test] = fold
+    if len(np.unique(folds)) < 2:
+        raise ValueError(
+            "cv has one fold that tests all samples, so none is left to learn from; pass two folds "
+            "or more"
+        )
+    return folds
 
 
 def _warn_unless_alike(ratio: float) -> None:

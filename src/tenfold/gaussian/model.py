@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from tenfold.gaussian.formula import (
     ClassSizes,
@@ -533,7 +534,7 @@ def _without_left_out(data: Data, names: Sequence[str]) -> LearnedPool:
         setting = Setting(USUAL_RIDGE * unit, b, 1.0, 0.0, nobody, np.empty(0))
         view = LearnedView.of(candidate._replace(judge=frame), setting)
         views.append(replace(view, weight=1 / len(used)))
-    chance = float(-np.exp(data.log_priors) @ np.maximum(data.log_priors, -700.0))
+    chance = float(entr(np.exp(data.log_priors)).sum())
     weights = np.array([view.weight for view in views])
     losses = np.zeros(len(used))
     empty = np.zeros((3, BINS))
@@ -730,7 +731,7 @@ def _pooling_of_others(data: Data, chosen: list[Chosen], at: Array, is_out: Arra
 # ── Without samples ──────────────────────────────────────────────────────────────────────────────
 
 
-def learn_from_moments(counts: Array, means: Array, scatters: Array) -> LearnedPool:
+def learn_from_moments(counts: Array, means: Array, scatters: Array, priors: Array) -> LearnedPool:
     """The view of numbers as they are, without samples to leave out.
 
     Its regularization makes classes most likely that are left out of the covariance.
@@ -739,6 +740,8 @@ def learn_from_moments(counts: Array, means: Array, scatters: Array) -> LearnedP
     ----------
     counts, means, scatters : ndarrays of shape (C,), (C, p) and (C, p, p)
         Of the classes.
+    priors : ndarray of shape (C,)
+        The probabilities of the classes: without left-out samples the loss is that of chance.
     """
     mean = counts @ means / counts.sum()
     sizes = ClassSizes.of(np.empty(0, dtype=np.intp), np.empty(0), counts)
@@ -752,7 +755,8 @@ def learn_from_moments(counts: Array, means: Array, scatters: Array) -> LearnedP
     setting = Setting(rho, frame.spread_unit or unit, 1.0, 0.0, nobody, np.empty(0))
     view = LearnedView.of(candidate, setting)
     empty = np.zeros((3, BINS))
-    return LearnedPool(["numbers"], np.ones(1), np.zeros(1), [view], 0.0, 1.0, 0.0, empty)
+    chance = float(entr(priors).sum())
+    return LearnedPool(["numbers"], np.ones(1), np.zeros(1), [view], chance, 1.0, 0.0, empty)
 
 
 def _likeliest_ridge(counts: Array, scatters: Array) -> float:

@@ -27,7 +27,7 @@ from tenfold.optimization.criteria import (
 )
 from tenfold.quiet import warn
 from tenfold.serialization.values import Axes
-from tenfold.statistics.accumulate import check_same_kind, row_blocks
+from tenfold.statistics.accumulate import row_blocks
 from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.statistics.moments import ClassMoments
 from tenfold.statistics.stores import OfBlock, over_blocks
@@ -35,7 +35,7 @@ from tenfold.statistics.subspace import log_ratios, minus_distances
 from tenfold.validation import parameters
 from tenfold.validation import samples as check
 from tenfold.validation.containers import in_numpy
-from tenfold.validation.labels import check_labels
+from tenfold.validation.labels import check_labels, which_are
 from tenfold.validation.parameter_types import Label, Negatives, Ridge, Shrinkage, VectorSolverName
 
 SPREAD = 1e-9  # of the largest: a smaller square may be nothing but rounding
@@ -337,14 +337,7 @@ class ClassSpecificProjector(TensorProjector):
         """
         scores = to_numpy(self.decision_function(X))
         labels = check_labels(self, scores, y)
-        positive = self.classes_[self.positive_index_]
-        check_same_kind(labels, self.classes_)
-        is_positive = labels == positive
-        if not is_positive.any():
-            raise ValueError(
-                f"there is no sample of the positive class {parameters.plain(positive)!r} to "
-                "score; average precision needs at least one"
-            )
+        is_positive = which_are(self.positive_label_, labels, self.classes_)
         weight = in_numpy(sample_weight, "sample_weight")
         from sklearn.metrics import average_precision_score  # a tenth of a second to import
 

@@ -67,7 +67,7 @@ class DaskSamples(Source):
     gaps : bool
         Whether NaN in samples is a gap, and no error.
     seen : Range or None
-        What takes note of all blocks that are added up.
+        What takes note of all blocks that are added up, and of samples that come into memory.
 
     Examples
     --------
@@ -108,6 +108,13 @@ class DaskSamples(Source):
         """The same samples in another shape; -1 stands for all their numbers."""
         shape = folded(self.shape[1:], sample_shape)
         return replace(self, array=self.array.reshape(len(self), *shape))
+
+    def in_memory(self) -> Array:
+        """All samples as one NumPy array."""
+        found = super().in_memory()
+        if self.seen is not None:
+            self.seen.add(found)
+        return found
 
     def ends(self) -> Array:
         """Where blocks end, as numbers of samples; the last is n."""

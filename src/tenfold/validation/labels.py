@@ -146,6 +146,18 @@ def present_labels(y: Array | None, weight: Array | None) -> Array:
     return np.unique(y if weight is None else y[weight > 0])
 
 
+def which_are(positive: object, labels: Array, classes: Array) -> Array:
+    """Which samples are of the positive class, (n,); at least one, or nothing can be scored."""
+    check_same_kind(labels, classes)
+    found = np.asarray(labels == positive)
+    if not found.any():
+        raise ValueError(
+            f"there is no sample of the positive class {plain(positive)!r} to score; average "
+            "precision needs at least one"
+        )
+    return found
+
+
 def check_known_labels(y: Array | None, classes: Array) -> None:
     """Labels of a batch are among those announced."""
     labels = classes if y is None else np.unique(y)

@@ -146,7 +146,8 @@ def check_ridge(ridge: object, auto: float | None = None) -> tuple[float, bool]:
     if isinstance(ridge, tuple | list) and len(ridge) == 2 and ridge[0] == "absolute":
         value = ridge[1]
         absolute = True
-    if not isinstance(value, Real) or value < 0 or not value < np.inf:
+    is_flag = isinstance(value, bool)
+    if is_flag or not isinstance(value, Real) or value < 0 or not value < np.inf:
         raise ParameterError(
             f"ridge is {ridge!r}; expected a number of 0 or more, relative to the data, or "
             "('absolute', number) for the paper's lambda",

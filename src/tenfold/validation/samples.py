@@ -322,6 +322,11 @@ def _asked_shape(asked: SampleShape) -> tuple[int, ...]:
 
 
 def _shape_complaint(came: tuple[int, ...], expected: tuple[int, ...], reset: bool) -> str:
+    if reset and prod(came) == prod(expected):
+        return (
+            f"samples have shape {came}, but sample_shape is {expected}, which folds flat rows "
+            "only; pass X.reshape(len(X), -1), or leave sample_shape out"
+        )
     if reset:
         return (
             f"samples have shape {came}, which is {prod(came)} numbers each, but sample_shape is "

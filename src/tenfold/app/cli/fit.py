@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 METHODS = "plda (default), csda, mcsda, cmda, mpca, ..."
 FOLDS = 5
-ON_SAMPLES = ", on held-out samples"
-ON_CLASSES = ", by leaving out classes"
 
 
 class Tried(TypedDict):
@@ -109,25 +107,31 @@ def fit(
     reading = samples.reading if from_moments else remembered(samples)
     tenfold.save(estimator, output, reading=reading)
     facts, rows = model_facts(output)
-    number = len(samples) if moments is None else round(moments.count)
-    counts = samples.class_counts if moments is None else _counts_of(moments)
-    facts |= {"samples": number, "counts": counts, "seconds": seconds}
-    facts["search"] = search
+    number, counts = len(samples), samples.class_counts
+    hints = near_copies(samples) if moments is None else []
+    if moments is not None:
+        number, counts = _numbers_of(moments)
+    facts |= {"samples": number, "counts": counts, "seconds": seconds, "search": search}
     rows["fitted to"] = f"{number} samples in {seconds:.1f} s"
-    hints = [] if from_moments else near_copies(samples)
     hints += _hints(facts, from_moments or data_options.rows is not None)
-    if "chosen" in rows:
-        rows["chosen"] += ON_SAMPLES if moments is None else ON_CLASSES
     command = typed("tenfold", "inspect", output)
-    if facts["answer"] != "projection" and not from_moments:
-        words = as_typed(replace(data_options, rows=data_options.other_rows))
-        command = typed("tenfold", "evaluate", output, *data, *words)
-    shown: list[Table | str] = [about_file(output, rows)]
-    if samples.y is not None:
-        shown.append(f"{samples.description} {class_counts(counts)}")
-    shown += [*_tried_ranks(search), *hints]
+    if facts["answer"] != "projection" and moments is None:
+        command = _evaluation(output, data, data_options)
+    of_classes = [] if samples.y is None else [f"{samples.description} {class_counts(counts)}"]
+    shown: list[Table | str] = [
+        about_file(output, rows),
+        *of_classes,
+        *_tried_ranks(search),
+        *hints,
+    ]
     shown.append(f"wrote {output}; next: {command}")
     return Outcome({**facts, "hints": hints, "next": command}, shown)
+
+
+def _evaluation(output: Path, data: list[Path], options: DataOptions) -> str:
+    """The command that tests a model, on the rows that it was not fitted on if some were named."""
+    words = as_typed(replace(options, rows=options.other_rows))
+    return typed("tenfold", "evaluate", output, *data, *words)
 
 
 def _tried_ranks(search: Search | None) -> list[Table]:
@@ -140,11 +144,14 @@ def _tried_ranks(search: Search | None) -> list[Table]:
     return [Table("", ["ranks", f"{search['measure']} (%)"], tried)]
 
 
-def _counts_of(moments: tenfold.ClassMoments) -> dict[str, int]:
-    """How many samples moments are of, by the label as text; at least 1 of each."""
+def _numbers_of(moments: tenfold.ClassMoments) -> tuple[int, dict[str, int]]:
+    """How many samples moments are of, and how many of each class, by the label as text.
+
+    These are sums of weights; a class has at least 1.
+    """
     known = moments.present()
     counts = [max(1, round(count)) for count in known.counts.tolist()]
-    return dict(zip(map(str, known.classes.tolist()), counts, strict=True))
+    return round(moments.count), dict(zip(map(str, known.classes.tolist()), counts, strict=True))
 
 
 def _refuse_what_needs_samples(

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import PrecisionRecallDisplay, RocCurveDisplay
 
-from tenfold.app.about_model import views_in_words
+from tenfold.app.about_model import has_left_out, views_in_words
 from tenfold.app.report.page import (
     Block,
     Details,
@@ -418,6 +418,12 @@ def _learning(subject: Subject) -> list[Block]:
 def _pool(subject: Subject) -> list[Block]:
     """The views of `ProbabilisticLDA`, their left-out losses and the calibration of the pool."""
     model = subject.model
+    if not has_left_out(model):
+        text = (
+            f"The model looks at a sample in these views: {views_in_words(model)}. No sample could "
+            "be left out to choose among them."
+        )
+        return [Prose(text)]
     text = (
         "The model looks at a sample in several views. Each training sample was left out once, and "
         "the log loss of these samples chose the regularization of every view and its weight in a "
