@@ -326,6 +326,8 @@ def test_candidates_must_be_there_and_be_known():
     for other in (ProbabilisticLDA(), make_pipeline(MCSDA(positive=1)), make_pipeline(CMDA())):
         with pytest.raises(ValueError, match=r"expected a projector.* GridSearchCV"):
             RankSearchCV(other, RANKS).fit(X, y)
+    with pytest.raises(ValueError, match="refit is 'accuracy'; expected True, False or a callable"):
+        RankSearchCV(MCSDA(), RANKS, refit="accuracy").fit(X, y)
     with pytest.raises(ValueError, match=r"cv gives no folds"):
         RankSearchCV(MCSDA(), RANKS, cv=[]).fit(X, y)
 

@@ -186,7 +186,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         Parameters
         ----------
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
-            The samples. A store is read once, block by block.
+            The samples. A store is read once, block by block, and twice with `groups`.
         y : array-like of shape (n,)
             Class labels.
         sample_weight : array-like of shape (n,), default=None
@@ -270,7 +270,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         y : array-like of shape (n,)
             Class labels.
         classes : array-like of shape (C,), default=None
-            Labels that will come. It is not needed; it is checked in the first call.
+            Labels that will come. It is not needed; if it is given, the labels must be among them.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights.
         decay : float above 0 and up to 1, default=1.0
@@ -289,7 +289,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         first = not hasattr(self, "sample_shape_")
         if first:
             input_info, X, labels, weight = check.check_first_batch(
-                self, X, y, sample_weight, ["", " "] if classes is None else classes
+                self, X, y, sample_weight, classes, more_will_come=True
             )
         else:
             if self._gathered is None:
@@ -305,7 +305,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         assert labels is not None
         if classes is not None:
             check_known_labels(labels, np.unique(classes))
-        assert labels is not None
         gathered = gather(X, labels, weight, present_labels(labels, weight))
         if not first:
             assert self._gathered is not None

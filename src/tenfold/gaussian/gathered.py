@@ -33,7 +33,7 @@ FORGOTTEN = 1e-30  # of the largest weight: what decay leaves of a sample that i
 
 
 @dataclass(frozen=True, eq=False)
-class PooledMoments:
+class SharedMoments:
     """Counts (C,), class means (C, p), and the scatter (p, p) of all samples about these."""
 
     counts: Array
@@ -41,7 +41,7 @@ class PooledMoments:
     scatter: Array
 
     @classmethod
-    def of_batch(cls, X: Array, codes: Array, weights: Array, n_classes: int) -> PooledMoments:
+    def of_batch(cls, X: Array, codes: Array, weights: Array, n_classes: int) -> SharedMoments:
         """Of samples (n, p), in blocks."""
         counts = np.bincount(codes, weights, minlength=n_classes)
         means = class_means(X, codes, weights, n_classes)
@@ -53,7 +53,7 @@ class PooledMoments:
             scatter += deviations.T @ deviations  # symmetric, to the bit
         return cls(counts, means, scatter)
 
-    def __add__(self, other: PooledMoments) -> PooledMoments:
+    def __add__(self, other: SharedMoments) -> SharedMoments:
         counts = self.counts + other.counts
         safe = np.where(counts > 0, counts, 1.0)
         share = (other.counts / safe)[:, None]
@@ -61,19 +61,19 @@ class PooledMoments:
         means = np.where((self.counts > 0)[:, None], self.means + share * step, other.means)
         between = np.sqrt(self.counts * other.counts / safe)[:, None] * step
         scatter = self.scatter + other.scatter + between.T @ between
-        return PooledMoments(counts, means, scatter)
+        return SharedMoments(counts, means, scatter)
 
-    def times(self, factor: float) -> PooledMoments:
+    def times(self, factor: float) -> SharedMoments:
         """The same with all weights multiplied."""
-        return PooledMoments(self.counts * factor, self.means, self.scatter * factor)
+        return SharedMoments(self.counts * factor, self.means, self.scatter * factor)
 
-    def placed(self, at: Array, n_classes: int) -> PooledMoments:
+    def placed(self, at: Array, n_classes: int) -> SharedMoments:
         """The same among more classes: each of ours at its place."""
         counts = np.zeros(n_classes)
         counts[at] = self.counts
         means = np.zeros((n_classes, self.means.shape[1]))
         means[at] = self.means
-        return PooledMoments(counts, means, self.scatter)
+        return SharedMoments(counts, means, self.scatter)
 
 
 # ── The sketch ───────────────────────────────────────────────────────────────────────────────────
@@ -254,7 +254,7 @@ class Gathered:
         Distinct samples.
     counts : ndarray of shape (C,)
         The sum of the weights of all samples of each class, also of those that are not kept.
-    moments : PooledMoments or None
+    moments : SharedMoments or None
         Of all samples; None where the sketch has all of them, or samples are too large.
     """
 
@@ -262,7 +262,7 @@ class Gathered:
     shape: tuple[int, ...]
     sketch: Sketch
     counts: Array
-    moments: PooledMoments | None = None
+    moments: SharedMoments | None = None
 
     @classmethod
     def of_batch(cls, X: Array, labels: Array, weights: Array | None, classes: Array) -> Gathered:
@@ -279,7 +279,7 @@ class Gathered:
         sketch = Sketch.of_batch(rows, codes, w)
         moments = None
         if not sketch.is_complete and prod(shape) <= LARGEST_TABLE:
-            moments = PooledMoments.of_batch(rows, codes, w, len(classes))
+            moments = SharedMoments.of_batch(rows, codes, w, len(classes))
         counts = np.bincount(codes, w, minlength=len(classes))
         return cls(classes, shape, sketch, counts, moments)
 
@@ -312,12 +312,12 @@ class Gathered:
         counts[at] = self.counts
         return Gathered(union, self.shape, self.sketch.placed(at), counts, moments)
 
-    def all_moments(self) -> PooledMoments:
+    def all_moments(self) -> SharedMoments:
         """Moments of all samples; of the sketch, where it has all of them."""
         if self.moments is not None:
             return self.moments
         s = self.sketch
-        return PooledMoments.of_batch(s.X, s.codes, s.weights, len(self.classes))
+        return SharedMoments.of_batch(s.X, s.codes, s.weights, len(self.classes))
 
     def summary(self) -> Summary:
         """Class means and noise of all samples, and the sizes of the classes."""

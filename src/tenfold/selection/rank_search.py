@@ -51,7 +51,7 @@ from tenfold.validation.samples import InputInfo, check_first_batch
 
 N_CANDIDATES = 10  # of a ladder
 Ranks = tuple[int, ...]
-Candidate = dict[str, object]  # parameters under the names that `set_params` takes
+Choice = dict[str, object]  # parameters under the names that `set_params` takes
 Results = dict[str, Any]  # `cv_results_`: arrays, and the list of candidates under "params"
 Scorer = Callable[..., float]  # takes an estimator, samples and labels
 T = TypeVar("T")
@@ -217,7 +217,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if groups is not None:
             groups = np.asarray(in_numpy(groups, "groups"))
         weighs = weight is not None and takes_weight(scorer, self.estimator)
-        samples = Samples(X, checked, labels, weight, weighs, groups)
+        samples = SearchedSamples(X, checked, labels, weight, weighs, groups)
         cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
         n = len(checked)
         splits = positions(cv.split(np.arange(n), labels, groups), n)
@@ -262,6 +262,11 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
     # -- what is asked for -----------------------------------------------------------------------
 
     def _scorer(self) -> Scorer:
+        if not (isinstance(self.refit, bool) or callable(self.refit)):
+            raise ValueError(
+                f"refit is {self.refit!r}; expected True, False or a callable that chooses from "
+                "cv_results_: there is one score, which scoring names"
+            )
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(
                 f"scoring is {self.scoring!r}; expected one scorer, by name or as a callable, "
@@ -272,9 +277,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         scorer: Scorer = check_scoring(self.estimator, scoring=self.scoring)
         return scorer
 
-    def _candidates(
-        self, learner: Learner, shape: tuple[int, ...], n_samples: int
-    ) -> list[Candidate]:
+    def _candidates(self, learner: Learner, shape: tuple[int, ...], n_samples: int) -> list[Choice]:
         """All combinations, under the names that `set_params` takes."""
         known = self.estimator.get_params(deep=False)
         prefix = "" if "ranks" in known else "projector__"
@@ -298,7 +301,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         self,
         variants: list[BaseEstimator],
         results: Results,
-        samples: Samples,
+        samples: SearchedSamples,
         whole: Part | None,
     ) -> dict[str, object]:
         """The best candidate, fitted on all samples, from their statistics where these are there.
@@ -528,7 +531,7 @@ def rank_ladder(shape: Ranks, n_samples: int) -> list[Ranks]:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class SearchedSamples:
     """What a search learns from and scores on.
 
     Parameters
@@ -554,13 +557,13 @@ class Samples:
     weighs: bool
     groups: Array | None = None
 
-    def some(self, rows: Array) -> Samples:
+    def some(self, rows: Array) -> SearchedSamples:
         """A part of them, to learn from."""
         X, labels = self.part(rows)
         checked: Any = rows_of(self.checked, rows)
         weight = None if self.weight is None else self.weight[rows]
         groups = None if self.groups is None else self.groups[rows]
-        return Samples(X, checked, labels, weight, self.weighs, groups)
+        return SearchedSamples(X, checked, labels, weight, self.weighs, groups)
 
     def beside(self, estimator: BaseEstimator) -> dict[str, Array]:
         """What `fit` of this estimator gets beside samples and labels."""
@@ -583,7 +586,7 @@ class Trial(NamedTuple):
     score_times: Array  # (R,) seconds
 
 
-def search_results(candidates: list[Candidate], trials: list[Trial]) -> Results:
+def search_results(candidates: list[Choice], trials: list[Trial]) -> Results:
     """The `cv_results_` of scikit-learn's searches, for R candidates on F folds."""
     scores = np.stack([trial.scores for trial in trials], axis=1)  # (R, F), as the times
     fit_times = np.stack([trial.fit_times for trial in trials], axis=1)
@@ -698,7 +701,7 @@ def solved_together(
 
 
 def shared_statistics(
-    learners: list[Learner], samples: Samples, splits: list[Split], input_info: InputInfo
+    learners: list[Learner], samples: SearchedSamples, splits: list[Split], input_info: InputInfo
 ) -> tuple[InputInfo, PartStatistics]:
     """What is known of the samples, and statistics of every training part, then of all samples.
 
@@ -730,7 +733,7 @@ class Part(NamedTuple):
 
 
 def statistics_of_parts(
-    learners: list[Learner], samples: Samples, splits: list[Split], info: InputInfo
+    learners: list[Learner], samples: SearchedSamples, splits: list[Split], info: InputInfo
 ) -> Iterator[Part]:
     """The training part of every split, then all samples; each is made when it is asked for."""
     if learns_sums(learners[0]):
@@ -767,7 +770,7 @@ class CandidatesOfFold:
     learners: list[BaseEstimator]
     part: Part | None = None
 
-    def tried(self, scorer: Scorer, samples: Samples) -> Trial:
+    def tried(self, scorer: Scorer, samples: SearchedSamples) -> Trial:
         """Fit and score all candidates.
 
         What has no finite score is an error that names the fold, and a class that it lacks.
@@ -809,7 +812,7 @@ class CandidatesOfFold:
             raise ValueError(f"fold {self.number} cannot be scored: {error}{advice}") from error
         return Trial(np.array(scores), np.array(fit_times), np.array(score_times))
 
-    def fitted(self, samples: Samples) -> Iterator[list[BaseEstimator]]:
+    def fitted(self, samples: SearchedSamples) -> Iterator[list[BaseEstimator]]:
         """Every candidate fitted on the training part: one list after another, of bounded size.
 
         From shared statistics they are solved as stacks.
@@ -848,7 +851,7 @@ def takes_weight(scorer: Scorer, estimator: BaseEstimator) -> bool:
     return "sample_weight" in signature(estimator.score if is_own else scorer).parameters
 
 
-def _advice_on_classes(samples: Samples, split: Split) -> str:
+def _advice_on_classes(samples: SearchedSamples, split: Split) -> str:
     """What to do where a part of a fold lacks a class; nothing where none does."""
     if samples.labels is None:
         return ""

@@ -76,7 +76,12 @@ class Fitted(Takes, Protocol):
 
 
 def check_first_batch(
-    estimator: Takes, X: object, y: object, sample_weight: object, classes: ArrayLike | None = None
+    estimator: Takes,
+    X: object,
+    y: object,
+    sample_weight: object,
+    classes: ArrayLike | None = None,
+    more_will_come: bool = False,
 ) -> tuple[InputInfo, Samples, Array | None, Array | None]:
     """What is to be known of samples before anything is learned from them, and the batch.
 
@@ -94,6 +99,8 @@ def check_first_batch(
         The weights.
     classes : array-like of shape (C,) or None
         All labels that will come; None means those of the batch.
+    more_will_come : bool, default=False
+        Whether a batch of one class will do, since others may come later.
 
     Returns
     -------
@@ -105,7 +112,7 @@ def check_first_batch(
     info, samples = first_samples(estimator, X)
     labels = check_labels(estimator, samples, y) if estimator._needs_labels else None
     weight = None if sample_weight is None else check_weights(samples, sample_weight)
-    if labels is not None:
+    if labels is not None and not (more_will_come and classes is None):
         expected = present_labels(labels, weight) if classes is None else np.unique(classes)
         check_classes(expected, estimator)
     return info, samples, labels, weight

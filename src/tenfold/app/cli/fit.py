@@ -107,23 +107,15 @@ def fit(
     reading = samples.reading if from_moments else remembered(samples)
     tenfold.save(estimator, output, reading=reading)
     facts, rows = model_facts(output)
-    number, counts = len(samples), samples.class_counts
+    number, counts = _numbers_of(samples, moments)
     hints = near_copies(samples) if moments is None else []
-    if moments is not None:
-        number, counts = _numbers_of(moments)
     facts |= {"samples": number, "counts": counts, "seconds": seconds, "search": search}
     rows["fitted to"] = f"{number} samples in {seconds:.1f} s"
     hints += _hints(facts, from_moments or data_options.rows is not None)
     command = typed("tenfold", "inspect", output)
     if facts["answer"] != "projection" and moments is None:
         command = _evaluation(output, data, data_options)
-    of_classes = [] if samples.y is None else [f"{samples.description} {class_counts(counts)}"]
-    shown: list[Table | str] = [
-        about_file(output, rows),
-        *of_classes,
-        *_tried_ranks(search),
-        *hints,
-    ]
+    shown = [about_file(output, rows), *_data_and_search(samples, counts, search), *hints]
     shown.append(f"wrote {output}; next: {command}")
     return Outcome({**facts, "hints": hints, "next": command}, shown)
 
@@ -134,21 +126,30 @@ def _evaluation(output: Path, data: list[Path], options: DataOptions) -> str:
     return typed("tenfold", "evaluate", output, *data, *words)
 
 
-def _tried_ranks(search: Search | None) -> list[Table]:
-    """A table of the ranks that were tried, if any were."""
-    if search is None:
-        return []
-    tried: list[list[Cell | str]] = [
-        [times(one["ranks"]), percent(one["score"])] for one in search["tried"]
-    ]
-    return [Table("", ["ranks", f"{search['measure']} (%)"], tried)]
+def _data_and_search(
+    samples: TensorDataset, counts: dict[str, int], search: Search | None
+) -> list[Table | str]:
+    """What was taken for samples and labels, and the ranks that were tried."""
+    shown: list[Table | str] = []
+    if samples.y is not None:
+        shown.append(f"{samples.description} {class_counts(counts)}")
+    if search is not None:
+        tried: list[list[Cell | str]] = [
+            [times(one["ranks"]), percent(one["score"])] for one in search["tried"]
+        ]
+        shown.append(Table("", ["ranks", f"{search['measure']} (%)"], tried))
+    return shown
 
 
-def _numbers_of(moments: tenfold.ClassMoments) -> tuple[int, dict[str, int]]:
-    """How many samples moments are of, and how many of each class, by the label as text.
+def _numbers_of(
+    samples: TensorDataset, moments: tenfold.ClassMoments | None
+) -> tuple[int, dict[str, int]]:
+    """How many samples there are, and how many of each class, by the label as text.
 
-    These are sums of weights; a class has at least 1.
+    Of moments these are sums of weights; a class has at least 1.
     """
+    if moments is None:
+        return len(samples), samples.class_counts
     known = moments.present()
     counts = [max(1, round(count)) for count in known.counts.tolist()]
     return round(moments.count), dict(zip(map(str, known.classes.tolist()), counts, strict=True))
