@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from inspect import signature
 from itertools import product
 from math import prod
@@ -245,13 +246,14 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
                 trials = [tried[number] for number in range(len(splits))]
             else:
                 learners = [learner_of(variant) for variant in variants]
-                found = statistics_of_parts(learners, samples, splits, info)
-                for number, ((train, test), part) in enumerate(zip(splits, found, strict=False)):
+                parts = SharedParts(learners, samples, splits, info)
+                for number, (train, test) in enumerate(splits):
+                    part = parts.of_fold(number)
                     fold = CandidatesOfFold(number, train, test, learners, part)
                     trials.append(fold.tried(scorer, samples))
                     advance()
                 if self.refit:
-                    whole = next(found)
+                    whole = parts.whole()
         results = search_results(candidates, trials)
         learned = {"cv_results_": results, "n_splits_": len(splits)}
         learned |= self._best(variants, results, samples, whole)
@@ -732,19 +734,51 @@ class Part(NamedTuple):
     statistics: ClassStatistics
 
 
-def statistics_of_parts(
-    learners: list[Learner], samples: SearchedSamples, splits: list[Split], info: InputInfo
-) -> Iterator[Part]:
-    """The training part of every split, then all samples; each is made when it is asked for."""
-    if learns_sums(learners[0]):
-        known, parts = shared_statistics(learners, samples, splits, info)
-        for number in range(len(splits) + 1):
-            yield Part(known, parts.part(number))
-        return
-    everything = np.arange(len(samples.checked))
-    for rows in [*(train for train, _ in splits), everything]:
-        known, parts = shared_statistics(learners, samples.some(rows), [], info)
-        yield Part(known, parts.part(0))
+@dataclass(frozen=True, eq=False)
+class SharedParts:
+    """Training parts that all candidates learn from together; each is made when it is asked for.
+
+    Parameters
+    ----------
+    learners : list of R projectors or banks
+        The candidates, not fitted.
+    samples : SearchedSamples
+        All samples.
+    splits : list of F splits
+        Whose training parts these are.
+    info : mapping
+        What is known of all samples.
+    """
+
+    learners: list[Learner]
+    samples: SearchedSamples
+    splits: list[Split]
+    info: InputInfo
+
+    def of_fold(self, number: int) -> Part:
+        """The training part of a split."""
+        if learns_sums(self.learners[0]):
+            info, parts = self.in_sums
+            return Part(info, parts.part(number))
+        train, _ = self.splits[number]
+        return self._alone(train)
+
+    def whole(self) -> Part:
+        """All samples."""
+        if learns_sums(self.learners[0]):
+            info, parts = self.in_sums
+            return Part(info, parts.part(len(self.splits)))
+        return self._alone(np.arange(len(self.samples.checked)))
+
+    @cached_property
+    def in_sums(self) -> tuple[InputInfo, PartStatistics]:
+        """What is known of the samples, and statistics of every part, from one reading."""
+        return shared_statistics(self.learners, self.samples, self.splits, self.info)
+
+    def _alone(self, rows: Array) -> Part:
+        """A part from its own samples, where no sums can be shared with other parts."""
+        info, parts = shared_statistics(self.learners, self.samples.some(rows), [], self.info)
+        return Part(info, parts.part(0))
 
 
 @dataclass(frozen=True, eq=False)
