@@ -290,3 +290,20 @@ def test_a_class_without_weight_is_not_there_yet(model):
     assert found.classes_.tolist() == ["a", "b"]
     assert_same_moments(found.moments_, expected.moments_)
     assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MCSDA(2, positive="a"),
+        ClassSpecificClassifier(MCSDA(2)),
+        ProbabilisticLDA(views=["numbers"]),
+    ],
+)
+def test_samples_without_weight_are_of_no_class_that_was_not_announced(model):
+    X, y = data()
+    here = y != "c"
+    weight = here.astype(float)
+    found = clone(model).partial_fit(X, y, classes=["a", "b"], sample_weight=weight)
+    found.partial_fit(X, y, sample_weight=weight)
+    assert found.classes_.tolist() == ["a", "b"]

@@ -303,9 +303,10 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             assert labels is not None
             check_same_kind(labels, self._gathered.classes)
         assert labels is not None
+        present = present_labels(labels, weight)
         if classes is not None:
-            check_known_labels(labels, np.unique(classes))
-        gathered = gather(X, labels, weight, present_labels(labels, weight))
+            check_known_labels(present, np.unique(classes))
+        gathered = gather(X, labels, weight, present)
         if not first:
             assert self._gathered is not None
             gathered = self._gathered.decayed(factor) + gathered
