@@ -74,7 +74,9 @@ def test_decisions_of_an_open_set_are_counted_whatever_its_labels_are():
     assert counts["counts"][1][1] == np.sum((Y == 2) & (decided == 1))
     everyone = mean_average_precision(words, X[Y < 2], Y[Y < 2])
     inside = mean_average_precision(words.model_, X[Y < 2], Y[Y < 2])
-    assert np.isclose(everyone, inside, atol=0.05)
+    assert everyone == pytest.approx(inside, abs=1e-12)
+    with pytest.raises(TypeError, match="got covariates, which the scores of an open set do not"):
+        mean_average_precision(words, X[Y < 2], Y[Y < 2], covariates=Y[Y < 2])
 
 
 @pytest.mark.filterwarnings("ignore::tenfold.FalseAcceptRateWarning")
@@ -82,6 +84,12 @@ def test_a_verifier_is_evaluated_on_truth_values_as_on_labels():
     verifier = ClassSpecificVerifier(MODEL, positive=1, false_accept_rate=0.2).fit(X, Y)
     by_label = evaluate(verifier, X, Y).as_dict()
     assert evaluate(verifier, X, Y == 1).as_dict() == by_label
+
+
+def test_labels_under_a_mask_are_not_evaluated():
+    bank = ClassSpecificClassifier(MODEL).fit(X, Y)
+    with pytest.raises(ValueError, match="y is a masked array with 30 masked values"):
+        evaluate(bank, X, np.ma.array(Y, mask=Y == 2))
 
 
 def test_the_class_of_a_verifier_may_be_that_of_its_projector():

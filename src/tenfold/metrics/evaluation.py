@@ -35,6 +35,7 @@ from tenfold.metrics.verification import (
     equal_error_threshold,
     min_cllr,
 )
+from tenfold.validation.containers import in_numpy, refuse_masked
 
 MEANS = ("average_precision", "roc_auc", "equal_error_rate")
 
@@ -263,6 +264,7 @@ class Evaluation:
     def _confusion(self) -> dict[str, Any]:
         """Counts by label and decision; labels the model does not know are rows, too."""
         labels = self.y.astype(str)
+        # An open set of booleans decides 1 and 0, which are the keys True and False.
         written = {label: str(label) for label in known_classes(self.model).tolist()}
         decisions = np.asarray(self.decisions).tolist()
         decided = [written.get(decision, str(decision)) for decision in decisions]
@@ -304,7 +306,7 @@ def evaluate(estimator: Any, X: object, y: object) -> Evaluation:
     """
     model, _ = unwrap(estimator)
     classes = known_classes(model)
-    y = np.asarray(y)
+    y = np.asarray(in_numpy(refuse_masked(y, name="y"), "y"))
     if answer_of(model) == "acceptance" and y.dtype == bool and classes.dtype != bool:
         positive = model.positive_label_  # whether samples are of this class
         y = np.where(y, positive, classes[classes != positive][0])

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tenfold.classifiers.class_subspaces import of_both_classes
-from tenfold.classifiers.members import innermost, names_classes
+from tenfold.classifiers.members import innermost, names_classes, rejecting
 from tenfold.classifiers.probabilistic import ProbabilisticLDA
 from tenfold.classifiers.scores import all_scores
 from tenfold.linalg.algebra import Array
@@ -61,13 +61,19 @@ def mean_average_precision(
     {'projector__ranks': (4, 4)}
     """
     inner = innermost(model)
-    if not params and isinstance(inner, Learner) and names_classes(inner):
-        # the scores of `evaluate`, so that both give one number
+    is_bank = isinstance(inner, Learner) and names_classes(inner)
+    is_open_set = rejecting(model) is not None
+    if is_open_set and params:
+        raise TypeError(
+            f"mean_average_precision got {', '.join(params)}, which the scores of an open set do "
+            "not take; pass the model inside of it (model_), or samples that need no more"
+        )
+    if is_open_set or (is_bank and not params):
+        # The scores of `evaluate`, so that both give one number. Those of an open set itself say
+        # whether a sample is of any class, not of which.
         scores = all_scores(model, X)
     else:
-        if isinstance(inner, ProbabilisticLDA) and not hasattr(model, "predict_log_proba"):
-            scores = all_scores(model, X)  # of an open set
-        elif isinstance(inner, ProbabilisticLDA):
+        if isinstance(inner, ProbabilisticLDA):
             scores = np.asarray(model.predict_log_proba(X, **params))
         elif hasattr(model, "decision_function") or not hasattr(model, "predict_proba"):
             scores = np.asarray(model.decision_function(X, **params))
