@@ -317,3 +317,28 @@ def test_a_table_of_labels_that_names_files_is_read_by_these(tmp_path, written):
     if written is str:
         with pytest.raises(ValueError, match=r"names files, but not 1\.png"):
             load(folder, labels=table)
+
+
+def test_a_table_whose_column_of_labels_is_named_has_names_in_its_first_row(tmp_path):
+    folder = tmp_path / "flat"
+    folder.mkdir()
+    for i in range(6):
+        Image.fromarray(np.full((8, 8), 10 * i, np.uint8)).save(folder / f"{i}.png")
+    table = tmp_path / "labels.csv"
+    rows = [f"{i}.png,{'label' if i % 2 else 'none'}" for i in reversed(range(6))]
+    table.write_text("\n".join(["file,label", *rows]))  # a label is called as its column is
+    assert load(folder, labels=f"{table}::label").y.tolist() == ["none", "label"] * 3
+
+
+def test_names_that_files_of_several_folders_share_do_not_tell_them_apart(tmp_path):
+    for person in "ab":
+        (tmp_path / "faces" / person).mkdir(parents=True)
+        for i in range(2):
+            image = Image.fromarray(np.full((8, 8), 10 * i, np.uint8))
+            image.save(tmp_path / "faces" / person / f"{i}.png")
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label\nb/1.png,p\na/0.png,q\nb/0.png,q\na/1.png,p")
+    assert load(tmp_path / "faces", labels=table).y.tolist() == ["q", "p", "q", "p"]
+    table.write_text("file,label\n0.png,p\n1.png,q\n2.png,p\n3.png,q")
+    with pytest.raises(ValueError, match=r"have one name; write their paths, such as a/0\.png"):
+        load(tmp_path / "faces", labels=table)

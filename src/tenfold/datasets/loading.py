@@ -298,12 +298,13 @@ def _in_the_order_of_files(data: TensorDataset, labels: object, trusted: bool) -
     """The data with the labels that a table has for each file, where it names the files."""
     if not isinstance(labels, str | os.PathLike) or data.y is None:
         return data
-    place = existing_path(inner_path(labels)[0], "a file of labels")
+    outside, column = inner_path(labels)
+    place = existing_path(outside, "a file of labels")
     reader = READERS.get(_ending(place))
     if reader is not TABLE or not reader.reads_here(place, trusted):
         return data
     with naming(place):
-        rows = rows_of_files(place, data.sample_info["file"].tolist())
+        rows = rows_of_files(place, column, data.sample_info["file"].tolist())
     if rows is None:
         note = f"labels of {place.name} are taken in the order of the files' names"
         return replace(data, notes=(*data.notes, note))

@@ -138,31 +138,39 @@ def read_column(source: Path, name: str | None) -> np.ndarray:
     return _labels(table, _label_position(table, name))
 
 
-def rows_of_files(source: Path, files: Sequence[str]) -> np.ndarray | None:
+def rows_of_files(source: Path, column: str | None, files: Sequence[str]) -> np.ndarray | None:
     """For each file the row of a table of labels that names it; None if no column names files.
 
-    A column may hold paths, names of files, or names without their endings.
+    A column may hold paths, names of files, or names without their endings. `column` is that of
+    the labels, if it was named: then the first row holds names, as for `read_column`.
     """
-    table = _table(source)
+    table = _table(source, header=None if column is None else True)
     if len(table.names) < 2:
         return None
     paths = [Path(file) for file in files]
-    ways = [list(files), [path.name for path in paths], [path.stem for path in paths]]
-    for i, name in enumerate(table.names):
+    stems = [path.stem for path in paths]
+    spellings = [list(files), [path.name for path in paths], stems]
+    for i, title in enumerate(table.names):
         cells = [str(cell).strip() for cell in table.cells[:, i]]
-        place = {cell: row for row, cell in enumerate(cells)}
-        if len(place) < len(cells):
+        row_of = {cell: row for row, cell in enumerate(cells)}
+        if len(row_of) < len(cells):
             continue  # a file has one row
-        for way in ways:
-            missing = [one for one in way if one not in place]
-            if not missing and len(set(way)) == len(way):
-                return np.array([place[one] for one in way])
-            if way is not ways[2] and len(missing) < len(way):
+        for names in spellings:
+            missing = [name for name in names if name not in row_of]
+            are_different = len(set(names)) == len(names)
+            if not missing and are_different:
+                return np.array([row_of[name] for name in names])
+            if names is stems or len(missing) == len(names):
+                continue  # a number may be the stem of some file by chance
+            if not are_different:
                 raise ValueError(
-                    f"column {short(name)!r} of {source} names files, but not "
-                    f"{shortened(missing)}; add these rows, or pass labels in the order of the "
-                    "files"
+                    f"column {short(title)!r} of {source} names files, but files in several "
+                    f"folders have one name; write their paths, such as {files[0]}"
                 )
+            raise ValueError(
+                f"column {short(title)!r} of {source} names files, but not "
+                f"{shortened(missing)}; add these rows, or pass labels in the order of the files"
+            )
     return None
 
 
