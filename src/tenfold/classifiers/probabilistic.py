@@ -796,25 +796,27 @@ def bunches_of_groups(groups: Array, codes: Array, weights: Array) -> Array:
         The number of the group of each cell, sorted, the class of the cell, and what its samples
         weigh.
     """
-    used = weights > 0
-    known, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-    n_bunches = min(len(np.unique(groups[used])), MOST_BUNCHES)
-    shares = weights / np.maximum(np.bincount(codes, weights)[codes], np.finfo(float).tiny)
-    # Rounded, so that the last bit does not choose between equal groups or bunches.
-    largest_first = np.argsort(-np.add.reduceat(shares, first).round(9), kind="stable")
+    known, first, n_cells = np.unique(groups, return_index=True, return_counts=True)
+    of_class = np.bincount(codes, weights)[codes]
+    shares = weights / np.maximum(of_class, np.finfo(float).tiny)
+    shares_of_groups = np.add.reduceat(shares, first)
+    n_bunches = min(int(np.count_nonzero(shares_of_groups)), MOST_BUNCHES)
     if len(known) == n_bunches:
-        largest_first = np.arange(n_bunches)  # each group is a bunch by itself
+        return np.searchsorted(known, groups)  # each group is a bunch by itself
+    # Sums are rounded, so that the last bit does not choose between equal groups or bunches.
+    largest_first = np.argsort(-shares_of_groups.round(9), kind="stable")
     loads = np.zeros((n_bunches, int(codes.max()) + 1))  # the share of each class in each bunch
-    found = np.zeros(len(groups), dtype=np.intp)
+    bunches = np.zeros(len(groups), dtype=np.intp)
     for g in largest_first:
-        cells = slice(first[g], first[g] + sizes[g])
-        own = codes[cells]
-        crowded = (loads[:, own] @ shares[cells]).round(9)
-        fewest = np.flatnonzero(crowded == crowded.min())
-        bunch = fewest[np.argmin(loads[fewest].sum(axis=1).round(9))]
-        loads[bunch, own] += shares[cells]
-        found[cells] = bunch
-    return found
+        cells = slice(first[g], first[g] + n_cells[g])
+        classes = codes[cells]
+        of_same_classes = (loads[:, classes] @ shares[cells]).round(9)
+        candidates = np.flatnonzero(of_same_classes == of_same_classes.min())
+        of_all_classes = loads[candidates].sum(axis=1).round(9)
+        bunch = candidates[np.argmin(of_all_classes)]
+        loads[bunch, classes] += shares[cells]
+        bunches[cells] = bunch
+    return bunches
 
 
 # ── Checks ───────────────────────────────────────────────────────────────────────────────────────
