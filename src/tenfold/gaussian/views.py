@@ -49,7 +49,6 @@ THIRDS = 3
 LARGEST_SCORES = 2_000_000  # numbers in a table of left-out scores,
 LARGEST_SEARCH = 100_000  # and in those that a search over settings computes
 FEWEST_ROWS = 200
-FINALISTS = 2  # settings that all left-out samples choose from, where some searched
 MOST_BUNCHES = 10  # of groups, that are left out together
 LINEAR = ("numbers", "units", "kronecker")
 SIGNALS = {"filters": has_series, "gradients": has_image}  # and which shapes they suit
@@ -283,16 +282,36 @@ class Data:
         self.answers = self.answers_of(self.rows)
 
     def _some_of(self, rows: Array, most_numbers: int) -> Array:
-        """As many of these samples as a table of their scores for all classes may have."""
+        """As many of these samples as a table of their scores for all classes may have.
+
+        Each class gives the same number. A hash of the samples would draw others in other units.
+        """
         most = max(most_numbers // len(self.log_priors), FEWEST_ROWS)
         if len(rows) <= most:
             return rows
-        some = self.summary.sketch.rows(rows)
-        return rows[first_of_each(some.order, some.weights, some.codes, most)]
+        by_class = sorted_in_classes(self.summary)
+        order = np.empty(len(by_class), dtype=np.uint64)
+        order[by_class] = np.random.Philox(12).random_raw(len(by_class))
+        sketch = self.summary.sketch
+        return rows[first_of_each(order[rows], sketch.weights[rows], sketch.codes[rows], most)]
 
     def answers_of(self, rows: Array) -> Answers:
         """The labels of these samples, and how many samples each stands for."""
         return Answers(self.summary.sketch.codes[rows], self.weights[rows], self.log_priors)
+
+
+def sorted_in_classes(summary: Summary) -> Array:
+    """The samples of the sketch, class after class, those of a class along a fixed direction.
+
+    So it does not depend on the order in which they came, on units or on an offset.
+    """
+    sketch = summary.sketch
+    numbers = np.asarray(np.random.Philox(11).random_raw(sketch.X.shape[1]), dtype=float)
+    contrast = numbers - numbers.mean()
+    if not contrast.any():  # of one number
+        contrast = np.ones(1)
+    along = (sketch.X - summary.mean) @ contrast
+    return np.lexsort((along, sketch.codes))
 
 
 def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candidate:
@@ -457,8 +476,8 @@ def choose_setting(
     """The setting with the least log loss of left-out samples.
 
     The search goes from a coarse grid to a fine one. With `near`, the place of a similar view, it
-    goes downhill from there. Where some of the samples search, all of them choose one of the best
-    settings that were found.
+    goes downhill from there. Where some of the samples search, all of them choose one of the two
+    best settings that were found.
     """
     judge = candidate.judge
     rhos = RHOS * (judge.noise_unit or 1.0)
@@ -468,8 +487,9 @@ def choose_setting(
     start = search.least(COARSE) if near is None else near
     place = search.downhill(start, AROUND)
     if len(data.search_rows) < len(data.rows):
-        finalists = sorted(search.losses, key=search.losses.__getitem__)[:FINALISTS]
-        place = SettingSearch(judge, data.rows, data.answers, rhos, bs).least(finalists)
+        others = [other for other in search.losses if other != place]
+        runner_up = search.least(others)  # of equal losses the first, whatever the last bit says
+        place = SettingSearch(judge, data.rows, data.answers, rhos, bs).least([place, runner_up])
     setting = setting_at(data, candidate, float(rhos[place[0]]), float(bs[place]))
     return setting._replace(place=place)
 
@@ -602,23 +622,18 @@ def structured_map(summary: Summary, kept: Array, share: float) -> tuple[LinearM
 def thirds_of(data: Data) -> Array:
     """Which third (0, 1 or 2) each sample of the sketch is in, (n,).
 
-    Samples of a bunch of groups are in the same third. Without groups, each class is sorted along a
-    fixed direction and dealt out in turn. So thirds do not depend on the order of the samples, on
-    units or on an offset. Whole classes are not put into one third: a class that the factors were
-    not learned from would be recognized, since it differs from the others.
+    Samples of a bunch of groups are in the same third. Without groups, the samples of each class
+    are sorted and dealt out in turn. Whole classes are not put into one third: a class that the
+    factors were not learned from would be recognized, since it differs from the others.
     """
     if data.bunches is not None:
         return data.bunches % THIRDS
-    sketch = data.summary.sketch
-    contrast = np.asarray(np.random.Philox(11).random_raw(sketch.X.shape[1]), dtype=float)
-    contrast = contrast - contrast.mean()
-    along = (sketch.X - data.summary.mean) @ (contrast if contrast.any() else contrast + 1)
-    parts = np.empty(len(sketch.codes), dtype=np.intp)
-    for code in range(len(data.log_priors)):
-        own = np.flatnonzero(sketch.codes == code)
-        ordered = own[np.argsort(along[own], kind="stable")]
-        parts[ordered] = (code + np.arange(len(own))) % THIRDS
-    return parts
+    by_class = sorted_in_classes(data.summary)
+    codes = data.summary.sketch.codes[by_class]
+    place = np.arange(len(codes)) - np.searchsorted(codes, codes)  # in its class
+    thirds = np.empty(len(codes), dtype=np.intp)
+    thirds[by_class] = (codes + place) % THIRDS
+    return thirds
 
 
 def structured_candidate(data: Data, plain: Setting | None) -> tuple[Candidate, Setting] | None:
