@@ -35,6 +35,7 @@ from tenfold.statistics.accumulate import as_slice, row_blocks
 from tenfold.statistics.stores import Source
 
 Factors = Sequence[Array]  # one (M, I_q, r_q) stack per mode
+TermKey = tuple["Term", bytes]  # a term, and the groups of it that the models ask
 
 
 class Summand(NamedTuple):
@@ -159,38 +160,37 @@ def along_mode(
     n_models = len(factors[0])
     size = scatters[0].summands[0].term.shape[mode]
     products = Products() if products is None else products
-    asked: dict[tuple[Term, bytes], Array] = {}
+    asked: dict[TermKey, Array] = {}
+    uses: Counter[TermKey] = Counter()
     for scatter in scatters:
         for _, term, groups in scatter.summands:
-            asked[term, groups.tobytes()] = np.broadcast_to(groups, (n_models,))
-    answers: dict[tuple[Term, bytes], Array] = {}
+            key = (term, groups.tobytes())
+            asked[key] = np.broadcast_to(groups, (n_models,))
+            uses[key] += 1
+    answers: dict[TermKey, Array] = {}
+    in_passes: dict[TermKey, tuple[PassTerm, Array]] = {}
     for key, groups in asked.items():
-        term = key[0]
-        if key in answers:
-            continue
-        if not isinstance(term, PassTerm):
+        term, _ = key
+        if isinstance(term, PassTerm):
+            in_passes[key] = (term, groups)
+        else:
             answers[key] = term.along(mode, factors, groups, products)
-            continue
-        together = {}
-        for other, own in asked.items():
-            if isinstance(other[0], PassTerm):
-                together[other] = (other[0], own)
-        found = term.along_together(list(together.values()), mode, factors)
-        answers |= zip(together, found, strict=True)
-    result = []
-    uses: Counter[tuple[Term, bytes]] = Counter()
-    for scatter in scatters:
-        uses.update((term, groups.tobytes()) for _, term, groups in scatter.summands)
+    if in_passes:  # one pass over the samples answers all of them
+        first, _ = next(iter(in_passes.values()))
+        found = first.along_together(list(in_passes.values()), mode, factors)
+        answers |= zip(in_passes, found, strict=True)
+    sums = []
     for scatter in scatters:
         total = np.zeros((n_models, size, size))
         for coefficient, term, groups in scatter.summands:
             key = (term, groups.tobytes())
             uses[key] -= 1
-            answer = answers[key] if uses[key] else answers.pop(key)  # asked for no more
+            is_last = uses[key] == 0
+            answer = answers.pop(key) if is_last else answers[key]  # lets its memory go
             is_one = np.ndim(coefficient) == 0 and coefficient == 1
             total += answer if is_one else np.reshape(coefficient, (-1, 1, 1)) * answer
-        result.append(total)
-    return result
+        sums.append(total)
+    return sums
 
 
 @dataclass(eq=False)
