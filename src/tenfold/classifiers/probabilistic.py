@@ -504,18 +504,20 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
         listed = self.views if isinstance(self.views, list | tuple) else [self.views]
         words = [view for view in listed if isinstance(view, str)]
         names, transformers = asked_views(self.views)
-        unsuited = [name for name in words if name in NAMES and not suits(name, summary)]
-        unsuited += [name for name in transformers if name not in tried]
-        if {*names, *transformers}.isdisjoint(tried):
+        if {*names, *transformers}.isdisjoint(tried):  # also where one word names several views
             unsuited = [*words, *transformers]
-        if unsuited:
-            warn(
-                f"views names {', '.join(unsuited)}, which cannot be tried on these samples of "
-                f"shape {summary.shape} in {len(summary.counts)} classes; the views tried are "
-                f"{', '.join(tried)}; leave the others out, or pass samples that they suit",
-                UserWarning,
-                stacklevel=5,
-            )
+        else:  # a view that suits may have been left out by a first look
+            unsuited = [name for name in words if name in NAMES and not suits(name, summary)]
+            unsuited += [name for name in transformers if name not in tried]
+        if not unsuited:
+            return
+        warn(
+            f"views names {', '.join(unsuited)}, which cannot be tried on these samples of "
+            f"shape {summary.shape} in {len(summary.counts)} classes; the views tried are "
+            f"{', '.join(tried)}; leave the others out, or pass samples that they suit",
+            UserWarning,
+            stacklevel=5,
+        )
 
     def __getstate__(self) -> Packed:
         """The state for a pickle, without what can be made again."""

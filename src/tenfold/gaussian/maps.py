@@ -346,9 +346,8 @@ class TransformerMap(CentredMap):
 
     def raw(self, X: Array) -> Array:
         """What the transformer gives, as rows (n, q)."""
-        found = self.transformer.transform(
-            X.reshape(-1, *self.shape).copy()
-        )  # it may work in place
+        samples = X.reshape(-1, *self.shape).copy()  # a transformer may work in place
+        found = self.transformer.transform(samples)
         return checked_features(self.name, found, len(X))
 
     def features(self, X: Array) -> Array:

@@ -125,10 +125,8 @@ class Savable:
     _is_stream = False  # whether `moments_` are those of `partial_fit`, which goes on with them
     takes_gaps = False  # whether NaN may come
     _knows_range = True  # whether it warns of samples that are far outside of `range_`
-    _goes_with_fit: ClassVar[tuple[str, ...]] = (
-        "_is_stream",
-        "_stacked",
-    )  # goes where a new fit comes
+    # What goes where a new fit comes, beside what ends with an underscore.
+    _goes_with_fit: ClassVar[tuple[str, ...]] = ("_is_stream", "_stacked")
 
     def __getstate__(self) -> dict[str, object]:
         """The state for a pickle: the moments that `fit` keeps in memory are left out."""

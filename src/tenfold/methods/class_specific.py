@@ -190,8 +190,11 @@ class ClassSpecificProjector(TensorProjector):
         freedom = float(np.maximum(statistics.counts - 1, 0.0).sum()) or statistics.count
         steps, turn = statistics.scaled_class_means
         decided = []
+        # A solution that came with class means has one of every class, unless some have no samples.
+        has_means = solution.means is not None and solution.means.shape[1] == len(steps)
         for number, model, squares in zip(numbers, models, within, strict=True):
-            if solution.means is not None and solution.means.shape[1] == len(steps):
+            if has_means:
+                assert solution.means is not None
                 Z = solution.means[number, :, : prod(model.ranks)]
             else:
                 seen_shape = tuple(len(W) for W in model.projections)

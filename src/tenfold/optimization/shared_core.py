@@ -592,9 +592,8 @@ def shared_pairs(problem: Problem, null: bool = False) -> SharedPairs | None:
     n = problem.shape[0]
     totals: list[Array | None] = [None, None]
     within = np.zeros(n_models)
-    own: dict[
-        SampleTerm, tuple[Array, Array]
-    ] = {}  # the group of each model, and its factors (2, M)
+    # By term the group of each model, and what counts of it in A and in B, (2, M).
+    own: dict[SampleTerm, tuple[Array, Array]] = {}
     for side, scatter in enumerate((problem.maximise, problem.minimise)):
         for coefficient, term, groups in scatter.summands:
             each = np.broadcast_to(np.asarray(coefficient, dtype=float), (n_models,))
