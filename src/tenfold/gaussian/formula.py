@@ -439,31 +439,35 @@ class Frame:
         """
         sizes = self.sizes
         rows = np.arange(len(sizes.codes)) if rows is None else rows
-        at = np.flatnonzero(sizes.scored[rows])
-        codes = sizes.codes[rows[at]]
+        at = np.flatnonzero(sizes.scored[rows])  # where samples are that can be left out
+        scored = rows[at]
+        codes = sizes.codes[scored]
         counts = self.counted(sizes.counts)
-        left = self.counted(sizes.left[rows[at]])
+        left = self.counted(sizes.left[scored])
         different = np.unique(left)
-        has_few = len(different) <= FEW_COUNTS  # else tables for all of them would be large
+        has_few = len(different) <= FEW_COUNTS
         ks = np.concatenate([[0.0], counts, counts + 1])
-        if has_few:
+        if has_few:  # one table serves all classes; for many counts it would be large
             ks = np.concatenate([ks, different, different + 1])
-        own = self._own_products(np.unique(ks), rho, b, rows)
-        scores, constants = self._scores_of_others(own, rho, b, rows)
-        own_constants = np.zeros(len(at))
-        for first in range(0, len(different), FEW_COUNTS):
-            some = different[first : first + FEW_COUNTS]
-            places = np.flatnonzero((left >= some[0]) & (left <= some[-1]))
-            if not has_few:
+        products = self._own_products(np.unique(ks), rho, b, rows)
+        scores, constants = self._scores_of_others(products, rho, b, rows)
+        if has_few:
+            if len(at) < len(rows):
+                products = products._replace(table=products.table[:, at])
+            own_scores, own_constants = self._scores_of_own(products, scored, left)
+        else:
+            own_scores = np.zeros(len(at))
+            own_constants = np.zeros(len(at))
+            for first in range(0, len(different), FEW_COUNTS):
+                some = different[first : first + FEW_COUNTS]
+                places = np.flatnonzero((left >= some[0]) & (left <= some[-1]))
                 ks = np.unique(np.concatenate([[0.0], some, some + 1]))
-                own = self._own_products(ks, rho, b, rows[at[places]])
-            elif len(places) < len(rows):
-                own = own._replace(table=own.table[:, at[places]])
-            found, of_classes = self._scores_of_own(own, rows[at[places]], left[places])
-            scores[at[places], codes[places]] = found
-            own_constants[places] = of_classes
+                products = self._own_products(ks, rho, b, scored[places])
+                found = self._scores_of_own(products, scored[places], left[places])
+                own_scores[places], own_constants[places] = found
+        scores[at, codes] = own_scores
         if self.is_level:
-            weights = sizes.weights[rows[at]]
+            weights = sizes.weights[scored]
             totals = np.bincount(codes, weights, minlength=len(constants))
             sums = np.bincount(codes, weights * own_constants, minlength=len(constants))
             change = constants - sums / np.where(totals > 0, totals, 1.0)
