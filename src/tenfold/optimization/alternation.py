@@ -211,32 +211,37 @@ def solve(problem: Problem, recipe: Recipe, threads: int = 1) -> Solution:
 
 def _solve_stack(problem: Problem, recipe: Recipe, threads: int) -> Solution:
     """`solve` for models that share nothing: how many are solved together, in which order."""
-    scatters = (
-        [problem.maximise] if problem.minimise is None else [problem.maximise, problem.minimise]
-    )
+    scatters = [problem.maximise]
+    if problem.minimise is not None:
+        scatters.append(problem.minimise)
     summands = [summand for scatter in scatters for summand in scatter.summands]
+    # What the cache holds, in several parts for threads.
+    matrix_bytes = 8 * max(problem.shape) ** 2
+    in_cache = CACHE_BYTES // matrix_bytes
+    in_four_parts = max(ceil(len(problem) / 4), in_cache // 4, 1)
+    n_together = min(in_four_parts, max(in_cache, 16))
+    # Reading a large table takes longer than a model: as many as take no more memory than it does.
+    model_bytes = 10 * matrix_bytes  # to solve one: ten matrices of the largest mode
     tables = [
         table for _, term, _ in summands if isinstance(term, TableTerm) for table in term.tables
     ]
     table_bytes = max((table.nbytes for table in tables), default=0)
-    in_cache = CACHE_BYTES // (8 * max(problem.shape) ** 2)
-    step = min(max(ceil(len(problem) / 4), in_cache // 4, 1), max(in_cache, 16))  # for threads
-    # Reading a large table takes longer than a model: as many as take no more memory than it does.
-    model_bytes = 10 * 8 * max(problem.shape) ** 2  # to solve one: ten matrices of the largest mode
-    step = max(step, min(ceil(len(problem) / threads), table_bytes // model_bytes))
-    step = min(step, max(1, STACK_BYTES // model_bytes))
+    beside_table = min(ceil(len(problem) / threads), table_bytes // model_bytes)
+    n_together = max(n_together, beside_table)
+    n_together = min(n_together, max(1, STACK_BYTES // model_bytes))
     order = np.lexsort((*-problem.ranks.T,))  # one width, and the longest work first
     for _, term, groups in summands:
         if isinstance(term, PassTerm):
-            step = len(problem)  # a pass over the samples answers all models
+            n_together = len(problem)  # a pass over the samples answers all models
             continue
         # Tables, and deviations that are too many to be kept, are read once for all of a group.
         are_kept = isinstance(term, SampleTerm) and term.mode_first is not None
         if len(groups) > 1 and term.n_groups > 1 and not are_kept:
             order = np.argsort(groups, kind="stable")
-    if step >= len(problem) and (order[1:] > order[:-1]).all():
+    is_in_order = (order[1:] > order[:-1]).all()
+    if n_together >= len(problem) and is_in_order:
         return _alternate(problem, recipe)
-    parts = [order[start : start + step] for start in range(0, len(order), step)]
+    parts = [order[start : start + n_together] for start in range(0, len(order), n_together)]
     found = shared_out(lambda part: _alternate(problem.select_models(part), recipe), parts, threads)
     return Solution.stacked(found, order)
 
