@@ -456,11 +456,14 @@ def _figures_of_fold(
     asked = np.ones(len(classes), dtype=bool) if positive is None else classes == positive
     ranked = scores[:, asked], y[test][:, None] == classes[asked]
     if tenfold_own and answer_of(model) == "acceptance":
-        right = (model.predict(X[test]) == model.classes_[1]) == (y[test] == model.positive_label_)
+        is_accepted = model.predict(X[test]) == model.classes_[1]
+        is_own = y[test] == model.positive_label_
+        right = is_accepted == is_own
     elif hasattr(model, "predict"):
         right = model.predict(X[test]) == y[test]
     else:
-        right = classes[scores.argmax(axis=1)] == y[test]
+        nearest = classes[scores.argmax(axis=1)]
+        right = nearest == y[test]
     members = [step for step in before if isinstance(step, TensorProjector)]
     members += model.members_ if tenfold_own else []
     return MethodFigures(
