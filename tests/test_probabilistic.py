@@ -591,6 +591,10 @@ def test_a_view_that_the_samples_do_not_suit_is_said_to_be_left_out():
     with pytest.warns(UserWarning, match="views names filters, kronecker, which cannot be tried"):
         model = ProbabilisticLDA(["numbers", "filters", "kronecker"]).fit(X, y)
     assert model.views_ == ["numbers"]
+    X, y = drawn([2] * 1100, shape=(3,), apart=5.0)  # of each class one sample is kept
+    with pytest.warns(UserWarning, match="views names length, which cannot be tried"):
+        model = ProbabilisticLDA(["numbers", "length"]).fit(X, y)
+    assert model.views_ == ["numbers"]
 
 
 class Doubled(TransformerMixin, BaseEstimator):

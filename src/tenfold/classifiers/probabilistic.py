@@ -495,29 +495,9 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 stranger_columns,
             )
         _warn_of_near_copies(gathered, pool.log_loss, bunches)
-        self._warn_of_views(pool.names, summary)
+        _warn_of_views(self.views, pool.names, summary)
         learned = attributes_of(gathered.classes, counts, priors, pool, summary.mean)
         return learned, pool.left_out
-
-    def _warn_of_views(self, tried: list[str], summary: Summary) -> None:
-        """Warn of views that were named and could not be tried."""
-        listed = self.views if isinstance(self.views, list | tuple) else [self.views]
-        words = [view for view in listed if isinstance(view, str)]
-        names, transformers = asked_views(self.views)
-        if {*names, *transformers}.isdisjoint(tried):  # also where one word names several views
-            unsuited = [*words, *transformers]
-        else:  # a view that suits may have been left out by a first look
-            unsuited = [name for name in words if name in NAMES and not suits(name, summary)]
-            unsuited += [name for name in transformers if name not in tried]
-        if not unsuited:
-            return
-        warn(
-            f"views names {', '.join(unsuited)}, which cannot be tried on these samples of "
-            f"shape {summary.shape} in {len(summary.counts)} classes; the views tried are "
-            f"{', '.join(tried)}; leave the others out, or pass samples that they suit",
-            UserWarning,
-            stacklevel=5,
-        )
 
     def __getstate__(self) -> Packed:
         """The state for a pickle, without what can be made again."""
@@ -958,6 +938,27 @@ def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | N
             UserWarning,
             stacklevel=4,
         )
+
+
+def _warn_of_views(views: object, tried: list[str], summary: Summary) -> None:
+    """Warn of views that were named and could not be tried."""
+    listed = views if isinstance(views, list | tuple) else [views]
+    words = [view for view in listed if isinstance(view, str)]
+    names, transformers = asked_views(views)
+    if {*names, *transformers}.isdisjoint(tried):  # also where one word names several views
+        unsuited = [*words, *transformers]
+    else:  # a view that suits may have been left out by a first look
+        unsuited = [name for name in words if name in NAMES and not suits(name, summary)]
+        unsuited += [name for name in transformers if name not in tried]
+    if not unsuited:
+        return
+    warn(
+        f"views names {', '.join(unsuited)}, which cannot be tried on these samples of "
+        f"shape {summary.shape} in {len(summary.counts)} classes; the views tried are "
+        f"{', '.join(tried)}; leave the others out, or pass samples that they suit",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 # ── What is learned ──────────────────────────────────────────────────────────────────────────────

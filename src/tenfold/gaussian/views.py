@@ -248,8 +248,7 @@ class Data:
     search_rows : ndarray of shape (k,)
         The samples of these that choose rho and b: fewer where classes are many.
     is_linear_only : bool
-        Whether most classes have one sample in the sketch, which does not hold all samples. Then
-        views that learn from the sketch cannot be judged.
+        Whether only linear views can be judged; see the function of this name.
     """
 
     def __init__(
@@ -266,8 +265,7 @@ class Data:
         sketch = summary.sketch
         shares = summary.counts / np.maximum(summary.sketch_sizes.counts, 1e-300)
         self.weights = sketch.weights * shares[sketch.codes]
-        in_sketch = summary.sketch_sizes.scored
-        self.is_linear_only = bool(in_sketch.mean() < 0.5) and not sketch.is_complete
+        self.is_linear_only = is_linear_only(summary)
         if bunches is not None:
             pairs = np.unique(np.stack([sketch.codes, bunches]), axis=1)[0]
             several = np.bincount(pairs, minlength=len(log_priors)) > 1  # bunches of a class
@@ -275,7 +273,7 @@ class Data:
         elif self.is_linear_only:
             scored = summary.sizes.scored
         else:
-            scored = summary.sizes.scored & in_sketch
+            scored = summary.sizes.scored & summary.sketch_sizes.scored
         possible = np.flatnonzero(scored & np.isfinite(log_priors)[sketch.codes])
         self.rows = self._some_of(possible, LARGEST_SCORES)
         self.search_rows = self._some_of(self.rows, LARGEST_SEARCH)
@@ -724,9 +722,20 @@ def _search_structure(judge: Judge, rows: Array, answers: Answers) -> _Structure
 
 def suits(name: str, summary: Summary) -> bool:
     """Whether one of our views can be tried on samples like these."""
+    if name not in LINEAR and is_linear_only(summary):
+        return False
     if name in SIGNALS:
         return SIGNALS[name](summary.shape)
     return name != "kronecker" or has_structure(summary)
+
+
+def is_linear_only(summary: Summary) -> bool:
+    """Whether most classes have one sample in the sketch, which does not hold all samples.
+
+    Then views that learn from the sketch cannot be judged.
+    """
+    share = summary.sketch_sizes.scored.mean()
+    return bool(share < 0.5) and not summary.sketch.is_complete
 
 
 def has_structure(summary: Summary) -> bool:
