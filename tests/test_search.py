@@ -467,3 +467,18 @@ def test_labels_are_refused_as_fit_refuses_them(estimator):
         RankSearchCV(estimator, [(1, 1)], cv=2, scoring=captured).fit(X, missing)
     with pytest.raises(ValueError, match="masked"):
         RankSearchCV(estimator, [(1, 1)], cv=2, scoring=captured).fit(X, masked)
+
+
+def test_a_method_without_labels_is_searched_for_numbers_to_predict():
+    target = X[:, 0, 0] + 2 * X[:, 3, 2]
+
+    def explained(estimator, X, y):
+        Z = np.c_[np.ones(len(X)), estimator.transform(X)]
+        left = y - Z @ np.linalg.lstsq(Z, y)[0]
+        return 1 - left.var() / y.var()
+
+    ranks = [(1, 1), (5, 4)]
+    ours = RankSearchCV(MPCA(), ranks, cv=2, scoring=explained).fit(X, target)
+    theirs = GridSearchCV(MPCA(), {"ranks": ranks}, cv=2, scoring=explained).fit(X, target)
+    assert_same(ours, theirs)
+    assert ours.best_params_ == {"ranks": (5, 4)}

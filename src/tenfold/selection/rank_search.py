@@ -196,7 +196,7 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         X : array-like, store or Dask array of shape (n, I_1, ..., I_K)
             The samples.
         y : array-like of shape (n,)
-            Class labels.
+            Class labels; of a method that learns without labels, whatever the scorer takes.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights, for fitting and for scorers that take them.
         groups : array-like of shape (n,), default=None
@@ -213,8 +213,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         info, checked, labels, weight = check_first_batch(learner, X, y, sample_weight)
         if isinstance(checked, ArraySamples):
             checked = checked.in_memory()
-        if labels is None and y is not None:  # for the splitter and the scorer
-            labels = check_labels(learner, checked, y)
+        if labels is None and y is not None:  # for the splitter and the scorer alone
+            labels = check_labels(learner, checked, y, discrete=False)
         if groups is not None:
             groups = np.asarray(in_numpy(groups, "groups"))
         weighs = weight is not None and takes_weight(scorer, self.estimator)

@@ -27,8 +27,8 @@ def missing_labels(estimator: object) -> ValueError:
     )
 
 
-def check_labels(estimator: object, X: object, y: object) -> Array:
-    """One class label per sample."""
+def check_labels(estimator: object, X: object, y: object, discrete: bool = True) -> Array:
+    """One class label per sample; not `discrete`, also any number."""
     if y is None:
         raise missing_labels(estimator)
     if np.isscalar(X) or getattr(X, "ndim", 1) == 0:
@@ -45,12 +45,13 @@ def check_labels(estimator: object, X: object, y: object) -> Array:
         raise ValueError("Input y contains NaN or infinity; every sample needs a class label")
     if labels.dtype == object:
         check_kinds(labels)
-        if _kind(labels[0]) == "numbers":
+        if discrete and _kind(labels[0]) == "numbers":
             raise ValueError(
                 "Unknown label type: y holds numbers as objects; expected an array of numbers or "
                 "of text; convert it, as with y.astype(int)"
             )
-    check_classification_targets(labels)
+    if discrete:
+        check_classification_targets(labels)
     return labels
 
 
