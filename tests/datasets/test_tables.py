@@ -306,6 +306,7 @@ def test_labels_that_are_missing_are_no_class(write):
     with pytest.raises(ValueError, match="1 of 3 labels are empty"):
         load(write("p,q,label\n1,2,NA\n3,4,a\n5,6,none\n"))
     table = write("p,q\n1,2\n3,4\n5,6\n")
-    for labels in (pandas.Series(["a", None, "b"]), ["a", np.nan, "b"], ["a", pandas.NA, "b"]):
-        with pytest.raises(ValueError, match="1 of 3 labels are empty"):
-            load(table, labels=labels)
+    for missing in (None, np.nan, np.float32("nan"), pandas.NA, pandas.NaT):
+        for labels in (["a", missing, "b"], pandas.Series(["a", missing, "b"])):
+            with pytest.raises(ValueError, match="1 of 3 labels are empty"):
+                load(table, labels=labels)

@@ -134,7 +134,7 @@ def _is_missing(label: object) -> bool:
     """Whether a label is None, NaN, or what pandas has for these."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(label, float) and label != label
+    return bool(label != label)  # NaN of any type
 
 
 def _texts(labels: np.ndarray) -> list[str]:
