@@ -609,19 +609,23 @@ def _pointed(cell: str, decimal: str | None) -> str:
         return cell
     mark = "." if decimal == "," else ","  # of thousands
     whole, point, part = cell.partition(decimal)
-    groups = whole.split(mark)
-    if mark in part or not all(len(group) == 3 and group.isdigit() for group in groups[1:]):
+    if mark in part:
         raise ValueError(f"{cell} is not a number with the decimal mark {decimal}")
-    if len(groups) > 1 and not re.fullmatch(r"[+-]?[0-9]{1,3}", groups[0].strip()):
-        raise ValueError(f"{cell} is not a number with the decimal mark {decimal}")
-    return "".join(groups) + ("." if point else "") + part
+    if mark in whole:
+        in_threes = rf"\s*[+-]?[0-9]{{1,3}}({re.escape(mark)}[0-9]{{3}})+"
+        if not re.fullmatch(in_threes, whole):
+            raise ValueError(f"{cell} is not a number with the decimal mark {decimal}")
+        whole = whole.replace(mark, "")
+    return f"{whole}.{part}" if point else whole
 
 
 def _has_comma(cell: str) -> bool:
     """Whether a cell is a number but for its commas."""
+    if "," not in cell:
+        return False
     for decimal in (",", "."):
         with suppress(ValueError):
-            if "," in cell and is_number(_pointed(cell, decimal)):
+            if is_number(_pointed(cell, decimal)):
                 return True
     return False
 
