@@ -482,3 +482,14 @@ def test_a_method_without_labels_is_searched_for_numbers_to_predict():
     theirs = GridSearchCV(MPCA(), {"ranks": ranks}, cv=2, scoring=explained).fit(X, target)
     assert_same(ours, theirs)
     assert ours.best_params_ == {"ranks": (5, 4)}
+
+
+@pytest.mark.parametrize("estimator", [MCSDA(positive=1), ClassSpecificVerifier(MCSDA(max_iter=2))])
+def test_groups_are_one_per_sample_whoever_takes_them(estimator):
+    rows = np.arange(len(X))
+    splits = [(rows[::2], rows[1::2])]  # these take no groups
+    search = RankSearchCV(estimator, [(1, 1)], cv=splits, scoring="balanced_accuracy")
+    with pytest.raises(ValueError, match=r"groups has shape \(7,\)"):
+        search.fit(X, y == 1, groups=np.arange(7))
+    with pytest.raises(ValueError, match="groups contains NaN or None"):
+        search.fit(X, y == 1, groups=["a", *[None] * (len(X) - 1)])

@@ -45,7 +45,12 @@ from tenfold.statistics.scatters import codes_of
 from tenfold.statistics.stores import ArraySamples, Source
 from tenfold.threads import threads_for
 from tenfold.validation.containers import in_numpy, rows_of
-from tenfold.validation.labels import check_classes, check_labels, present_labels
+from tenfold.validation.labels import (
+    check_classes,
+    check_groups,
+    check_labels,
+    present_labels,
+)
 from tenfold.validation.parameter_types import ClassRanks, Folds, Ridge, Shrinkage
 from tenfold.validation.parameters import memory_budget
 from tenfold.validation.samples import InputInfo, check_first_batch
@@ -216,7 +221,8 @@ class RankSearchCV(MetaEstimatorMixin, BaseEstimator):
         if labels is None and y is not None:  # for the splitter and the scorer alone
             labels = check_labels(learner, checked, y, discrete=False)
         if groups is not None:
-            groups = np.asarray(in_numpy(groups, "groups"))
+            names, group_of_each = check_groups("groups", groups, len(checked))
+            groups = names[group_of_each]
         weighs = weight is not None and takes_weight(scorer, self.estimator)
         samples = SearchedSamples(X, checked, labels, weight, weighs, groups)
         cv = check_cv(self.cv, labels, classifier=is_classifier(self.estimator))
