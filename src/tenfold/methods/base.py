@@ -251,7 +251,8 @@ class Learner(Savable, BaseEstimator):
             statistics = statistics_of(samples, labels, weight, classes, ranks, rounds, memory)
         # Small moments stay in memory, so that `partial_fit` can go on after a `fit`.
         are_small = 8 * len(classes) * prod(shape) ** 2 <= KEPT_MOMENTS
-        if not (method._streams and are_small and tables_fit(shape, len(classes), memory)):
+        is_kept = method._streams and are_small and tables_fit(shape, len(classes), memory)
+        if not is_kept:
             del samples  # as a kernel sees them they may be a copy: it goes before the solution
             return self._set_fitted(info, self._learn(statistics, info["sample_shape_"]))
         model = self._learn(statistics, info["sample_shape_"])

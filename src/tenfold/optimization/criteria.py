@@ -606,7 +606,7 @@ def patterns_of(statistics: ClassStatistics, projections: Sequence[Array]) -> li
     Returns
     -------
     list of K ndarrays of shape (I_k, r_k)
-        None where samples are read in passes, since each mode would take one more.
+        Empty where samples are read in passes, since each mode would take one more.
     """
     if isinstance(statistics, PassStatistics):
         return []
