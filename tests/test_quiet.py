@@ -1,4 +1,4 @@
-"""Threads that fit and compare leave the warnings of the process as they found them."""
+"""Warnings name the line of the user, and threads leave those of the process as they found them."""
 
 import subprocess
 import sys
@@ -8,11 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
 
 import tenfold
-from tenfold import MCSDA, ClassSpecificClassifier, OpenSetClassifier, compare
+from tenfold import (
+    CMDA,
+    MCSDA,
+    ClassSpecificClassifier,
+    ClassSpecificVerifier,
+    OpenSetClassifier,
+    ProbabilisticLDA,
+    compare,
+)
 from tenfold.quiet import quietly, warn
 
 
@@ -100,14 +110,36 @@ def test_what_others_warn_of_is_heard():
         compare(X, y, [Warning_()], cv=2, verbose=False)
 
 
+SHORT = MCSDA((2, 2), max_iter=1, tol=1e-12)
+CALLS = {
+    "fit": lambda X, y: clone(SHORT).set_params(positive=0).fit(X, y),
+    "fit of a bank": lambda X, y: ClassSpecificClassifier(SHORT).fit(X, y),
+    "fit in a pipeline": lambda X, y: make_pipeline(ClassSpecificClassifier(SHORT)).fit(X, y),
+    "fit of views": lambda X, y: ProbabilisticLDA(views=["numbers", "filters"]).fit(X, y),
+    "partial_fit of views": lambda X, y: ProbabilisticLDA(views=["filters"]).partial_fit(X, y),
+    "fit with a low rate": lambda X, y: ClassSpecificVerifier(positive=0).fit(X, y),
+    "transform": lambda X, y: CMDA((2, 2)).fit(X, y).transform(1e9 * X),
+    "score": lambda X, y: ProbabilisticLDA().fit(X, y).score(1e9 * X, y),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_warning_names_the_line_of_the_user(call):
+    X, y = samples()
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        call(X, y)
+    assert {one.filename for one in heard} == {__file__}
+
+
 def test_quiet_is_of_one_category_and_one_thread():
-    quietly(warn, "not heard", ConvergenceWarning, 1, without=ConvergenceWarning)
+    quietly(warn, "not heard", ConvergenceWarning, without=ConvergenceWarning)
     with pytest.warns(UserWarning, match="heard"):
-        quietly(warn, "heard", UserWarning, 1, without=ConvergenceWarning)
+        quietly(warn, "heard", UserWarning, without=ConvergenceWarning)
 
     def elsewhere():
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(warn, "heard in a thread", UserWarning, 1).result()
+            pool.submit(warn, "heard in a thread", UserWarning).result()
 
     with pytest.warns(UserWarning, match="heard in a thread"):
         quietly(elsewhere)
@@ -120,4 +152,4 @@ def test_quiet_ends_with_an_error():
     with pytest.raises(KeyboardInterrupt):
         quietly(fail)
     with pytest.warns(UserWarning, match="heard"):
-        warn("heard", UserWarning, 1)
+        warn("heard", UserWarning)

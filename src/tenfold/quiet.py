@@ -1,4 +1,4 @@
-"""Warnings of this library that a caller does not want to hear twice.
+"""Warnings of this library: they name the line of the user, and a caller can ask for quiet.
 
 ``warnings.catch_warnings`` changes the filters of the whole process: of two threads inside of it
 the last to leave restores what it found, which is the filters of the other. A context variable
@@ -7,12 +7,17 @@ belongs to one thread, and an interrupt cannot leave it set.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
+from types import FrameType
 from typing import TypeVar
 
 T = TypeVar("T")
+
+# A user's call passes through these packages: scikit-learn wraps `transform`, and searches fit.
+INSIDE = ("tenfold", "sklearn")
 
 _unwanted: ContextVar[tuple[type[Warning], ...]] = ContextVar("unwanted", default=())
 
@@ -39,15 +44,17 @@ def quietly(work: Callable[..., T], *given: object, without: type[Warning] = War
     Examples
     --------
     >>> from tenfold.quiet import quietly, warn
-    >>> quietly(warn, "said before", UserWarning, 1)
+    >>> quietly(warn, "said before", UserWarning)
     """
     inside = copy_context()
     inside.run(_unwanted.set, (*_unwanted.get(), without))
     return inside.run(work, *given)
 
 
-def warn(message: str, category: type[Warning], stacklevel: int) -> None:
-    """``warnings.warn``, unless the caller asked for quiet; every warning of tenfold is given here.
+def warn(message: str, category: type[Warning]) -> None:
+    """A warning about the line outside of tenfold, unless a caller asked for quiet.
+
+    Every warning of tenfold is given here.
 
     Parameters
     ----------
@@ -55,8 +62,17 @@ def warn(message: str, category: type[Warning], stacklevel: int) -> None:
         What is said.
     category : type of warning
         Its kind.
-    stacklevel : int
-        As in ``warnings.warn``: 1 is the line that calls this function.
     """
-    if not issubclass(category, _unwanted.get()):
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+    if issubclass(category, _unwanted.get()):
+        return
+    level = 1  # of this function
+    frame = inspect.currentframe()
+    while frame is not None and _package_of(frame) in INSIDE:
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package_of(frame: FrameType) -> str:
+    """The name of the package whose code a frame runs."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

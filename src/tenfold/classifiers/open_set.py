@@ -294,7 +294,6 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
                 "classes tells nothing, so nothing is guaranteed; the threshold is set on how "
                 "samples of each class score for the other",
                 FalseAcceptRateWarning,
-                stacklevel=3,
             )
 
     # -- using ------------------------------------------------------------------------------------

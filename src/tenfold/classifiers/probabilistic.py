@@ -350,7 +350,6 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                 f"views is {self.views!r:.80}, but from moments the only view is 'numbers'; fit on "
                 "samples to have the others",
                 UserWarning,
-                stacklevel=2,
             )
         learned = attributes_of(moments.classes, moments.counts, priors, pool, mean)
         return self._set_fitted(input_info, **learned)
@@ -736,7 +735,6 @@ def _warn_of_whole_classes(codes: Array, bunches: Array) -> None:
             "left out without its class, and views and regularization are not chosen; pass groups "
             "that share classes, such as subjects or sessions, or no groups",
             UserWarning,
-            stacklevel=4,
         )
 
 
@@ -936,7 +934,6 @@ def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | N
             "samples have a near copy, as the frames of a video or overlapping windows do; pass "
             "groups=, so that copies are left out together, or the probabilities will be too sure",
             UserWarning,
-            stacklevel=4,
         )
 
 
@@ -957,7 +954,6 @@ def _warn_of_views(views: object, tried: list[str], summary: Summary) -> None:
         f"shape {summary.shape} in {len(summary.counts)} classes; the views tried are "
         f"{', '.join(tried)}; leave the others out, or pass samples that they suit",
         UserWarning,
-        stacklevel=5,
     )
 
 

@@ -28,7 +28,7 @@ class FalseAcceptRateWarning(UserWarning):
     """The samples cannot guarantee the false-accept rate that was asked for."""
 
 
-def warn_of_rate(rate: float, guaranteed: float, who: str, how: str, stacklevel: int = 4) -> None:
+def warn_of_rate(rate: float, guaranteed: float, who: str, how: str) -> None:
     """Warn where the asked rate is less than what can be guaranteed."""
     if 0 < rate < guaranteed:
         warn(
@@ -36,7 +36,6 @@ def warn_of_rate(rate: float, guaranteed: float, who: str, how: str, stacklevel:
             f"one over their number plus one; {ceil(1 / rate) - 1} would guarantee {rate:g}. The "
             f"threshold {how}",
             FalseAcceptRateWarning,
-            stacklevel=stacklevel,
         )
 
 

@@ -577,7 +577,6 @@ def _warn_unless_alike(ratio: float) -> None:
             f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
             "about the false-accept rate; lower ranks or more shrinkage help",
             FalseAcceptRateWarning,
-            stacklevel=4,
         )
 
 

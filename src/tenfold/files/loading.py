@@ -7,7 +7,6 @@ learned must fit together as the method itself would have left it.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from math import prod
 from types import UnionType
@@ -26,6 +25,7 @@ from tenfold.methods.base import Learner, Shape, TensorProjector
 from tenfold.methods.sklearn_steps import MARK, sklearn_transformer
 from tenfold.preprocessing import ALL_STEPS
 from tenfold.preprocessing.step import Step
+from tenfold.quiet import warn
 from tenfold.serialization.model_format import FORMAT, errors_named, read
 from tenfold.serialization.values import Axes, Unpacker, check_agree, check_reading, expect
 
@@ -165,11 +165,10 @@ class ModelUnpacker(Unpacker):
         if strange and not self.newer:
             raise ValueError(f"{packed['method']} has no {kind} named {', '.join(strange):.200}")
         if strange:
-            warnings.warn(
+            warn(
                 f"left out {', '.join(strange):.200} of {packed['method']}, which came with a "
                 f"newer tenfold (file format {self.format}); predictions do not depend on it",
                 UserWarning,
-                stacklevel=4,
             )
         return self.table({name: v for name, v in table.items() if name not in strange})
 

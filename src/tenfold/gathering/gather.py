@@ -82,7 +82,7 @@ def gather_moments(
     if save_every is not None:
         parameters.check_option("save_every", save_every, [parameters.Number(1, whole=True)])
     source = samples if isinstance(samples, Source) else StoredSamples.of(samples)
-    parameters.announce_tables(len(source), prod(source.shape[1:]), len(classes), stacklevel=3)
+    parameters.announce_tables(len(source), prod(source.shape[1:]), len(classes))
     if checkpoint is None:
         return source.moments(labels, weight, classes)
     step = save_every or _rows_between_saves(source, len(classes))

@@ -311,7 +311,7 @@ class Learner(Savable, BaseEstimator):
         factor = check_decay("decay", decay)
         size = prod(samples.shape[1:])
         if first:
-            parameters.announce_tables(len(samples), size, len(known), stacklevel=2)
+            parameters.announce_tables(len(samples), size, len(known))
         else:
             so_far = check.check_kept_moments(self)
             parameters.check_tables_fit(size, len(known))
@@ -545,7 +545,6 @@ class TensorProjector(FixedParameters, TransformerMixin, Learner):
                 f"round {self.max_iter}; raise max_iter, or add shrinkage or ridge, without which "
                 "a scatter that is nearly singular takes very many rounds",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     # -- using -----------------------------------------------------------------------------------

@@ -236,7 +236,6 @@ class ClassSpecificProjector(TensorProjector):
                 f"{len(classes)} classes, for the positive one; pass positive={label!r} or another "
                 "label, or learn all classes with ClassSpecificClassifier",
                 UserWarning,
-                stacklevel=4,
             )
         for one in models:
             asked: object = self.ranks
@@ -259,7 +258,6 @@ class ClassSpecificProjector(TensorProjector):
                 f"ranks is {self.ranks!r}, but {name} found ranks {one.ranks}: {source} no more "
                 f"directions; pass lower ranks or ranks=None, or use {cure} to have more",
                 UserWarning,
-                stacklevel=4,
             )
             return
 

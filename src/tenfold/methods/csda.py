@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from tenfold.methods.base import Shape
 from tenfold.methods.class_specific import ClassModel, ClassSpecificProjector
 from tenfold.optimization.alternation import Solution
 from tenfold.optimization.ridge_choice import USUAL, RidgeChoice, chosen_ridge
+from tenfold.quiet import warn
 from tenfold.statistics.class_statistics import ClassStatistics
 from tenfold.statistics.scatters import along_mode
 from tenfold.validation.parameter_types import Decision, Negatives, Ridge
@@ -227,13 +227,12 @@ class CSDA(ClassSpecificProjector):
         left = float(solution.suppressed[number])
         if left > LEFT * float(statistics.traces[positive]):
             label = plain(statistics.classes[positive])
-            warnings.warn(
+            warn(
                 f"no null space: the {statistics.counts[positive]:g} samples of class "
                 f"{label!r} vary in all directions. Those in which they "
                 "vary least are taken; use solver='ratio_trace', which weighs all directions, or "
                 "samples with more numbers than the class has samples",
                 UserWarning,
-                stacklevel=6,
             )
         outside = self._problem(statistics).maximise
         whole = np.trace(along_mode([outside], 0, [np.eye(statistics.shape[0])[None]])[0][0])

@@ -227,7 +227,6 @@ class CSRDA(ClassSpecificProjector):
                 f"the objective of CSRDA still changed by more than tol={self.tol:g} of it in "
                 f"round {len(reached)}; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         own = super()._subspace(statistics, solution, number, shape)
         projections = own.projections

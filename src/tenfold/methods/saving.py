@@ -12,7 +12,6 @@ stand in the file is said in `tenfold.serialization.values`.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from math import isfinite
 
@@ -24,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tenfold.linalg.arrays import Array
 from tenfold.methods.sklearn_steps import TRANSFORMERS, sklearn_learned, sklearn_name
+from tenfold.quiet import warn
 from tenfold.serialization import model_format
 from tenfold.serialization.values import Packed, Packer, packed_reading
 
@@ -85,7 +85,7 @@ def save(
     if reading:
         header["reading"] = packed_reading(reading)
     for said in dict.fromkeys(said for step in steps for said in samples_inside(step)):
-        warnings.warn(f"{path} will hold {said}", UserWarning, stacklevel=2)
+        warn(f"{path} will hold {said}", UserWarning)
     model_format.write(path, header, packer.arrays)
 
 

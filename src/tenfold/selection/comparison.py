@@ -260,6 +260,10 @@ def compare(
     """
     if isinstance(X, list | tuple) and X and hasattr(X[0], "fit"):
         raise TypeError("X is a list of models; expected samples: compare(X, y, models)")
+    if y is None:
+        raise ValueError(
+            "compare needs class labels, but y is None; pass one class label per sample"
+        )
     X = np.asarray(in_numpy(unmasked(X)))
     y = check_labels(ProbabilisticLDA(), X, y)
     if models is None:

@@ -286,7 +286,7 @@ def check_memory(what: str, needed: float, instead: str) -> None:
         )
 
 
-def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
+def announce_tables(n: int, size: int, n_tables: int) -> None:
     """Say how large moments will be, where the samples are smaller; refuse what does not fit."""
     check_tables_fit(size, n_tables)
     needed = 8 * n_tables * size**2
@@ -300,7 +300,6 @@ def announce_tables(n: int, size: int, n_tables: int, stacklevel: int) -> None:
             "methods of vectors then give the same scores, but for the scale of a relative ridge. "
             "For methods of tensors make samples smaller with MPCA",
             UserWarning,
-            stacklevel=stacklevel + 1,
         )
 
 

@@ -82,7 +82,6 @@ class RangeWatch:
                 f"was larger than {self.limit / FAR:.3g}; scale them as the training samples were "
                 "scaled (tenfold.datasets.load divides pixels from 0 to 255 by 255), or fit again",
                 UserWarning,
-                stacklevel=5,
             )
 
 
