@@ -219,8 +219,8 @@ def test_advice_says_why_and_prefers_the_much_faster_of_equals():
 
     why = "the differences are within their error (paired t test over 3 folds, 95 %)"
     assert why in advice(1.1)
-    assert "Take fast" not in advice(1.1)
-    assert "Take fast, which is fitted 3 times faster" in advice(1.0)
+    assert "use fast" not in advice(1.1)
+    assert "use fast, which is fitted 3 times faster" in advice(1.0)
 
 
 def test_the_figures_of_a_bank_by_name_are_scikit_learns():

@@ -106,7 +106,7 @@ def test_methods_are_told_apart_by_the_corrected_resampled_t_test():
     least = T_975_OF_4 * np.sqrt((1 / 5 + TESTED) * variance)
     clear, unclear = compared(1.001 * least), compared(0.999 * least)
     assert [one.method for one in clear.best_methods] == ["better"]
-    assert clear.advice.startswith("Take better")
+    assert clear.advice.startswith("Use better")
     assert [one.method for one in unclear.best_methods] == ["better", "worse"]
     assert unclear.advice.startswith("No clear winner")
     plain = T_975_OF_4 * np.sqrt(variance / 5)

@@ -398,7 +398,7 @@ def test_compare_judges_all_methods_on_the_same_folds(tenfold, here, pixels, lab
     names = {M.__name__ for M in ALL_METHODS} - banks
     gaussian = {f"{name} + ProbabilisticLDA" for name in names}
     assert set(found) == banks | {"ProbabilisticLDA"} | gaussian | baselines
-    assert facts["advice"].startswith(("Take ", "No clear winner: "))
+    assert facts["advice"].startswith(("Use ", "No clear winner: "))
     precisions = [one["average_precision"] for one in facts["methods"]]
     assert precisions == sorted(precisions, reverse=True)
     assert found["CSDA"]["ranks"] == [2]  # of 2 x 2, as many as three class means span

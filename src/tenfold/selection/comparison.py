@@ -83,7 +83,7 @@ class Comparison:
     sample_shape : tuple of int
         The shape of a sample.
     positive : label or None
-        The class that was told from the rest; None when every class was.
+        The class that was compared with all others; None when every class was.
     test_per_training : float
         Test samples per training sample, the mean over folds.
     """
@@ -156,7 +156,7 @@ class Comparison:
 
     @property
     def advice(self) -> str:
-        """Which method to take, or that there is no clear winner, and why."""
+        """Which method to use, or that there is no clear winner, and why."""
         first, *others = self.best_methods
         precision = f"average precision {100 * first.average_precision:.1f} %"
         if len(self.methods) == 1:
@@ -164,7 +164,7 @@ class Comparison:
         test = f"paired t test over {self.n_folds} folds, 95 %"
         if not others:
             return (
-                f"Take {first.method}: {precision}. It is clearly better than all others: the "
+                f"Use {first.method}: {precision}. It is clearly better than all others: the "
                 f"differences are larger than their error ({test})."
             )
         highest = "the highest " if first is self.methods[0] else ""
@@ -181,7 +181,7 @@ class Comparison:
         for other in others:  # the best of those that are much faster
             if first.seconds >= max(SLOW, FASTER * other.seconds):
                 faster = f"{first.seconds / other.seconds:.0f} times faster"
-                return f"{said} Take {other.method}, which is fitted {faster}."
+                return f"{said} If time matters, use {other.method}, which is fitted {faster}."
         return said
 
     def __str__(self) -> str:
@@ -247,7 +247,7 @@ def compare(
     Returns
     -------
     Comparison
-        Its `methods` hold the figures, its `table` shows them, its `advice` says which to take.
+        Its `methods` hold the figures, its `table` shows them, its `advice` says which to use.
 
     Examples
     --------

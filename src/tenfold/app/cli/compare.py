@@ -105,13 +105,13 @@ def compare(
 
 
 def _without_single_samples(data: TensorDataset) -> TensorDataset:
-    """`data` without classes of one sample, which cannot be learned and tested."""
+    """`data` without classes of one sample, which cannot be both learned and tested."""
     import numpy as np
 
     if len(data.class_counts) < 2:
         raise BadInput(
-            f"the data hold one class only ({', '.join(data.class_counts)}), so there is nothing "
-            "to tell apart; tenfold inspect shows what they hold"
+            f"compare needs two classes or more, but the data contain one only "
+            f"({', '.join(data.class_counts)}); tenfold inspect shows what they contain"
         )
     single = [name for name, count in data.class_counts.items() if count == 1]
     if not single or len(single) == len(data.class_counts):
@@ -156,7 +156,7 @@ def _explanation(label: object) -> list[str]:
     who, over = (f"class {label}", "folds") if alone else ("each class", "classes and folds")
     return [
         f"Average precision, ROC AUC: {who} against the rest, mean over {over}.",
-        "plda: ProbabilisticLDA; cmda, dater, mpca, ...: the same in a subspace of all.",
-        "csda, mcsda, ...: one subspace per class, and how like the class samples are there.",
+        "plda: ProbabilisticLDA; cmda, dater, mpca, ...: the same in one subspace for all classes.",
+        "csda, mcsda, ...: one subspace per class, with a score of the class in it.",
         "LDA, RBF SVM, LinearSVC, Ridge, NearestNeighbor: classifiers of scikit-learn.",
     ]
