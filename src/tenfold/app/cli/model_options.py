@@ -74,15 +74,30 @@ class ModelOptions:
 
         steps: list[BaseEstimator] = [tenfold.GaussianImputer()] if self.impute else []
         if self.covariates is not None:
+            self._check_covariates(data.sample_shape)
             steps.append(tenfold.CovariateRemover(last=self.covariates))
         if self.scales_columns(model, data) or self.scale_modes == EACH:
             steps.append(tenfold.ModeScaler((), per_sample=False))
         elif self.scale_modes not in (None, NONE):
             modes = whole_numbers("--scale-modes", self.scale_modes, least=0)
+            if max(modes) >= len(data.sample_shape):
+                raise BadInput(
+                    f"--scale-modes is {self.scale_modes!r}, but samples have shape "
+                    f"{data.sample_shape}; expected modes from 0 to {len(data.sample_shape) - 1}, "
+                    "each, or none"
+                )
             steps.append(tenfold.ModeScaler(modes))
         if not steps:
             return model
         return make_pipeline(*steps, *steps_of(model))
+
+    def _check_covariates(self, shape: tuple[int, ...]) -> None:
+        """Complain if the samples do not end in so many covariates."""
+        if len(shape) != 1 or not 0 < (self.covariates or 0) < shape[0]:
+            raise BadInput(
+                f"--covariates is {self.covariates}, but samples have shape {shape}; expected a "
+                "number from 1, and flat rows of more numbers than that, with the covariates last"
+            )
 
     def scales_columns(self, model: BaseEstimator, data: TensorDataset) -> bool:
         """Whether samples are scaled without being asked: rows of a table, which have units."""
