@@ -51,6 +51,13 @@ def check_labels(estimator: object, X: object, y: object, discrete: bool = True)
                 "of text; convert it, as with y.astype(int)"
             )
     if discrete:
+        fractions = labels[labels != np.trunc(labels)] if labels.dtype.kind == "f" else labels[:0]
+        if len(fractions):
+            raise ValueError(
+                f"Unknown label type: y contains {fractions[0]:g}, which is a measurement, not a "
+                "class label; expected whole numbers or text; pass the column of the classes, or "
+                "make classes of the measurements, as with np.digitize(y, edges)"
+            )
         check_classification_targets(labels)
     return labels
 
@@ -135,7 +142,7 @@ def check_classes(classes: Array, estimator: object) -> None:
     """At least two classes, or an error that says which one there is."""
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__} tells classes apart, but the data hold 1 class "
+            f"{type(estimator).__name__} needs two classes or more, but the data contain 1 class "
             f"({plain(classes[0])!r}) only; pass samples of at least two classes"
         )
 
