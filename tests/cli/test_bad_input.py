@@ -131,7 +131,7 @@ CASES = {
     "a class for a method of all": (
         nothing,
         ("fit", "faces", "--method", "cmda", "--positive", "s7", *FIT),
-        ["classes apart", "--method csda"],
+        ["separates all classes", "--method csda"],
     ),
     "a parameter that is not there": (
         nothing,

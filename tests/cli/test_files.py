@@ -218,7 +218,7 @@ def test_inspect_explains_what_cannot_be_read_as_it_is(tenfold, here):
         np.save(Path(name, "1.npy"), np.eye(2 + name.endswith("b")))
     Path("t.ts").write_text("@classLabel true 1 2\n@data\n1,2:1\n5,6,7:2\n")
     for path, said in (
-        ("loose", "With --read labelled=False"),
+        ("loose", "with --read labelled=False"),
         ("sizes", "--resize H,W"),
         ("t.ts", "differ"),
     ):

@@ -109,7 +109,7 @@ def test_size_and_colour_of_images_are_remembered(tenfold, faces):
     assert tenfold("evaluate", "m.safetensors", faces).code == 0
     run = tenfold("evaluate", "m.safetensors", faces, "--resize", "8,6")
     assert run.code == 2
-    assert "--resize 8,6 was asked for" in run.err
+    assert "--resize 8,6 was passed" in run.err
     assert "--resize 4,3" in run.err
 
 

@@ -101,7 +101,7 @@ def _flat(X: np.ndarray) -> np.ndarray:
 
 def table(rows: list[Row]) -> Table:
     """The rows as a table."""
-    columns = ["method", "keeps", "accuracy", "mean average precision", "training"]
+    columns = ["method", "reduced to", "accuracy", "mean average precision", "training"]
     cells: list[list[Cell | str]] = [
         [
             row["method"],
@@ -141,10 +141,10 @@ REMARK = [
 
 NEXT = [
     "With your own data (images in a folder per class, a table, .npz, .mat, .h5, ...)",
-    "  tenfold inspect DATA            what it holds, and the command to go on with",
+    "  tenfold inspect DATA            what it contains, and the next command",
     "  tenfold fit DATA --rows train -o model.safetensors",
     "  tenfold evaluate model.safetensors DATA --rows test",
-    "  tenfold compare DATA            whether another method suits it better",
+    "  tenfold compare DATA            whether another method is more accurate",
     f"What every method does, and how to choose one: {WHICH_METHOD}",
 ]
 

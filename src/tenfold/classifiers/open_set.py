@@ -283,16 +283,16 @@ class OpenSetClassifier(ClassifierMixin, Savable, BaseEstimator):
         return unknown
 
     def _warn(self, n_classes: int, guaranteed: float) -> None:
-        """Say so where the asked rate is more than the classes can guarantee."""
+        """Warn if the classes cannot guarantee the requested rate."""
         rate = float(self.false_accept_rate)
         if n_classes > 2:
             how = "extrapolates from scores of classes that were left out"
             warn_of_rate(rate, guaranteed, f"{n_classes} classes", how)
         elif 0 < rate < 1:
             warn(
-                f"asked for a false-accept rate of {rate:g}, but a model without one of two "
-                "classes tells nothing, so nothing is guaranteed; the threshold is set on how "
-                "samples of each class score for the other",
+                f"requested a false-accept rate of {rate:g}, but there are only two classes, so "
+                "nothing is guaranteed: a model without one of them has a single class. The "
+                "threshold is set on the scores that samples of each class get for the other",
                 FalseAcceptRateWarning,
             )
 

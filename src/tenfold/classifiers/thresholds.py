@@ -25,15 +25,15 @@ FLOOR = 14.0  # before the median: an impostor at the very mean has a logarithm,
 
 
 class FalseAcceptRateWarning(UserWarning):
-    """The samples cannot guarantee the false-accept rate that was asked for."""
+    """The samples cannot guarantee the requested false-accept rate."""
 
 
 def warn_of_rate(rate: float, guaranteed: float, who: str, how: str) -> None:
-    """Warn where the asked rate is less than what can be guaranteed."""
+    """Warn if the requested rate is lower than the rate that can be guaranteed."""
     if 0 < rate < guaranteed:
         warn(
-            f"asked for a false-accept rate of {rate:g}, but {who} can guarantee {guaranteed:.2g}, "
-            f"one over their number plus one; {ceil(1 / rate) - 1} would guarantee {rate:g}. The "
+            f"requested a false-accept rate of {rate:g}, but {who} can guarantee {guaranteed:.2g}, "
+            f"1 / (their number + 1), at best; {ceil(1 / rate) - 1} would guarantee {rate:g}. The "
             f"threshold {how}",
             FalseAcceptRateWarning,
         )

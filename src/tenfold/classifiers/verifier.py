@@ -343,7 +343,7 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
             if n_others == 1 or impostors.groups is not None:
                 how = "extrapolates from their scores"
                 if self.projector is None and n_others > 1:
-                    how = "is an estimate from the scores that all classes give to each other"
+                    how = "is an estimate from the scores of all classes for samples of the others"
             warn_of_rate(float(self.false_accept_rate), guaranteed, who, how)
         accepted = impostors.signed_distance <= limit
         rates = {"false_accepts": float(np.average(accepted, weights=impostors.weight))}

@@ -65,7 +65,10 @@ def open_folder(
         found = {"file": np.array(names)}
         notes: tuple[str, ...] = ()
         if not names:
-            raise FileError(f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))})")
+            raise FileError(
+                f"{source} holds no images ({', '.join(sorted(IMAGE_SUFFIXES))}); expected a "
+                "subfolder of images per class"
+            )
         if labelled:
             found["class"], notes = _classes(source, names, classes_from)
         stack = np.empty(0)

@@ -64,7 +64,7 @@ def load_like_training(
     for name in set(FIXED) & given.keys() & before.keys():
         if _listed(given[name]) != _listed(before[name]):
             raise ValueError(
-                f"{spelled(name, given[name])} was asked for, but the model was fitted on samples "
+                f"{spelled(name, given[name])} was passed, but the model was fitted on samples "
                 f"read with {in_words({name: before[name]})}; leave it out, or fit a new model"
             )
     known = {*reader_of(path).options, "scale"} - {"sample_shape", "order"} - given.keys()

@@ -246,12 +246,12 @@ def _description(
     source: Path, samples: str, labels: str | None, key: str | None, asked: str | None
 ) -> str:
     """What was taken, and why."""
-    why = "asked for" if key or parsed_name(samples).part else "the only one with several axes"
+    why = "as requested" if key or parsed_name(samples).part else "the only one with several axes"
     text = f"Array {samples} of {source.name} ({why})"
     if labels is None:
         return f"{text}."
     by_name = "by its name" if is_label_name(labels) else "the only value per sample"
-    return f"{text}; labels: array {labels} ({'asked for' if asked else by_name})."
+    return f"{text}; labels: array {labels} ({'as requested' if asked else by_name})."
 
 
 def _beside(shapes: Shapes, key: str | None) -> Shapes:

@@ -102,7 +102,7 @@ def open_table(
     if table.named and twice:
         raise ValueError(
             f"several columns are called {shortened(twice)}; rename all but one, so that a model "
-            "can tell them apart"
+            "can distinguish them"
         )
     known = {name: list(values) for name, *values in categories}
     X, encoded, notes = _numbers(table, chosen, decimal, known)
@@ -110,8 +110,8 @@ def open_table(
     about = f"{len(chosen)} columns of {source.name}: {shortened(names)}"
     if labelled and column is not None:
         found["the labels"] = _labels(table, column)
-        why = "has a name of labels" if labels is None else "was asked for"
-        about += f"; labels: column {short(table.names[column])}, which {why}"
+        why = "chosen by its name" if labels is None else "as requested"
+        about += f"; labels: column {short(table.names[column])}, {why}"
     if group is not None:
         found[table.names[group]] = _labels(table, group)
     return replace(
@@ -423,6 +423,7 @@ def _label_position(table: Table, label: Label) -> int:
     found = [i for i, name in enumerate(known) if name in wanted]
     if len(found) != 1 or not table.named:
         there = f"columns {shortened(table.names)}"
+        there += f", {short(table.names[-1])}" if there.endswith("...") else ""
         said = f"no column {label!r}, or several"
         if label is None:
             said = "cannot tell which column holds the labels"

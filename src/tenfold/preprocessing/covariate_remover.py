@@ -310,7 +310,7 @@ def _checked_slopes(mean: Array, scatters: WithinScatters) -> Slopes:
             "the classes": "does not vary within any class, so its effect and that of the classes "
             "cannot be distinguished",
             "the others": "follows from the columns before it within classes, or there are too "
-            "few samples to tell them apart",
+            "few samples to separate their effects",
         }[repeats]
         raise ValueError(f"covariate {column} (columns count from 0) {why}; leave it out")
     return Slopes(mean, slopes_of(scatters))

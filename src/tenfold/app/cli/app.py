@@ -64,10 +64,10 @@ def tenfold(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Learn to tell classes apart: of images, matrices, series or rows of a table.
+    """Classify and verify images, matrices, series or rows of a table.
 
-    tenfold fit learns a model that gives a new sample a probability per class; with --positive
-    CLASS it says whether the sample is of that class.
+    tenfold fit learns a model that gives a new sample a probability per class. With --positive
+    CLASS the model accepts or rejects a sample for that class.
 
     DATA is a folder (or .zip) of images by class, a file of arrays (.npz, .npy, .mat, .h5, .nc), a
     table (.csv, .xlsx, .parquet, ...) or a Zarr store; file.h5::/path names an array inside. Start

@@ -220,7 +220,8 @@ def _estimator(
     method = method_named(name)
     if positive is not None and method not in CLASS_SPECIFIC_METHODS:
         raise BadInput(
-            f"{name} tells classes apart; leave out --positive, or choose --method csda or mcsda"
+            f"--positive verifies one class, but {name} separates all classes; leave out "
+            "--positive, or choose --method csda or mcsda"
         )
     needs_labels = method is None or method._needs_labels
     if data.y is None and (needs_labels or options.searches):

@@ -58,7 +58,7 @@ def _of_data(path: Path, options: DataOptions) -> Outcome:
     command, data = None, found.samples
     if data is not None:
         if found.options:
-            shown.append(f"With {typed(*as_words(found.options))} it can be read:")
+            shown.append(f"It can be read with {typed(*as_words(found.options))}:")
         gaps = f", {data['gaps']} gaps (NaN)" if data["gaps"] else ""
         shown.append(f"{data['count']} samples of {times(data['shape'])} ({data['type']}){gaps}")
         shown += [data["description"], *data["notes"]]

@@ -155,7 +155,7 @@ def _one_class_summary(subject: Subject) -> tuple[str, list[tuple[str, str]]]:
     if measured.average_precision is None:
         summary = (
             f"{subject.method} learned a subspace for {who}, but the samples given are all "
-            f"{'of that class' if own else 'of other classes'}: there is nothing to tell apart."
+            f"{'of that class' if own else 'of other classes'}, so nothing can be measured."
         )
         return summary, [_reduction(subject)] if subject.members else []
     accepted = own - measured.false_rejects

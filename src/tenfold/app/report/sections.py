@@ -59,7 +59,7 @@ def sections(subject: Subject) -> list[Section]:
     return [section for section in found if section.blocks]
 
 
-# ── How well it tells them apart ────────────────────────────────────────────────────────────────
+# ── How well it separates classes ────────────────────────────────────────────────────────────────
 
 
 def _scores(subject: Subject) -> list[Block]:
@@ -474,7 +474,7 @@ def _about(subject: Subject) -> list[Block]:
 
 
 SECTIONS = (
-    ("scores", "How well it tells them apart", _scores),
+    ("scores", "How well it separates classes", _scores),
     ("calibration", "Whether its probabilities hold", _calibration),
     ("hardest", "The hardest samples", _hardest),
     ("detail", "Class by class", _class_by_class),
