@@ -30,6 +30,10 @@ def csv_of_two():
     Path("faces.csv").write_text("label,a,b\nx,1,2\ny,3,4\n")
 
 
+def measurements():
+    np.savez("measured.npz", X=np.eye(4).reshape(4, 2, 2), y=[1.5, 2.5, 1.5, 2.5])
+
+
 def no_model():
     Path("s7.safetensors").write_text("this is not a model")
 
@@ -177,6 +181,21 @@ CASES = {
     "half a pixel": (nothing, ("fit", "faces", "--resize", "5.5,5", *FIT), ["--resize is '5.5,5'"]),
     "no pixel": (nothing, ("fit", "faces", "--resize", "0,5", *FIT), ["--resize is '0,5'"]),
     "half a mode": (nothing, ("fit", "faces", "--scale-modes", "0.5", *FIT), ["--scale-modes is"]),
+    "a mode too many": (
+        nothing,
+        ("fit", "faces", "--scale-modes", "2", *FIT),
+        ["modes from 0 to 1"],
+    ),
+    "covariates of images": (
+        nothing,
+        ("fit", "faces", "--covariates", "2", *FIT),
+        ["flat rows of"],
+    ),
+    "measurements as labels": (
+        measurements,
+        ("fit", "measured.npz", *FIT),
+        ["y contains 1.5", "expected whole numbers or text"],
+    ),
     "colour for a model of grey": (
         nothing,
         (*EVALUATE, "--read", "grey=False", "--resize", "4,3"),
