@@ -37,41 +37,42 @@ Everything on this page is written by `benchmarks/page.py` from the measured num
 All programs get the same data, the same {rounds} rounds and the same number of BLAS threads, in a
 process of its own. A time is shown only if the results agree: projectors onto the subspaces
 that were found differ by no more than {tolerance:g} (Frobenius norm), or scores differ by no
-more than a part in 10⁹. For the order book, whose levels are nearly collinear, the projectors may
+more than one part in 10⁹. For the order book, whose levels are nearly collinear, the projectors may
 differ by 1e-3, and do by 1e-5. Times are medians of five runs. Peers that take more than five
 seconds run with one thread only. The load of the machine before the run was {load}.
 
 *literal* is Algorithm 1 written down in NumPy as the paper's definitions read
 (`benchmarks/literal.py`): every mode of every round projects and sums all samples. *literal, tuned*
-makes every product one BLAS call without a copy and asks for leading eigenvectors only. *pyKale* is
-its MPCA, told the share of the scatter that gives the wanted ranks; *TensorLy* is `partial_tucker`
+makes every product one BLAS call without a copy and computes leading eigenvectors only. *pyKale* is
+its MPCA, with the share of the scatter that gives the wanted ranks; *TensorLy* is `partial_tucker`
 and *hottbox* its HOOI, both on centred samples. A *limit* is a lower bound, not a competitor: it
-does only what cannot be avoided.
+does only the unavoidable work.
 """
 
 LIMITS = """\
 ## Where the limits are
 
 - **Fits of many samples** read all of them once for their moments, N·I² multiplications. *X^T X
-  alone* is that product and nothing else: no implementation that goes by moments can beat the
+  alone* is that product and nothing else: no implementation based on moments can beat the
   literal algorithm by more than the ratio of those two lines. After it, rounds cost little, so the
   ratio grows with the number of rounds and models, and a single fit of few rounds gains least.
 - **Banks of many small models** are bound by their eigenproblems. *eigenproblems alone* solves as
   many symmetric matrices of the same sizes with LAPACK. The literal algorithm solves them too: on
-  one thread nobody can be faster than it by more than the ratio of those two lines. Two threads
+  one thread no program can beat it by more than the ratio of those two lines. Two threads
   work on two parts of the stack, where BLAS threads gain nothing on matrices of 40 rows.
-  Starting an eigenproblem from the previous round was tried and left out: on the ORL bank the
-  subspaces move so much that quadratic refinement takes five steps, more than solving anew.
+  Starting an eigenproblem from the previous round was tried and rejected: on the ORL bank the
+  subspaces move so much that quadratic refinement takes five steps, more than solving it from
+  scratch.
 - **Scoring** is one product of the first mode for all models, and small ones for the others.
-  *products alone* are square products of as many multiplications.
+  *products alone* are square products with the same number of multiplications.
 """
 
 GROWTH = """\
 ## Growth
 
 One BLAS thread. The number behind a name is the exponent fitted to the larger half of its sizes:
-1.0 means that twice the size takes twice the time. Small sizes are dominated by what a call costs.
-Memory is what a run needs at most beyond the samples themselves. Peers leave a plot where their
+1.0 means that twice the size takes twice the time. Small sizes are dominated by the cost of a call.
+Memory is the maximum that a run needs beyond the samples. The curve of a peer ends where its
 next run would have taken more than a few seconds. IncrementalPCA is approximate by design; all
 others agree.
 """
@@ -122,7 +123,7 @@ def table(rows: list[Row]) -> Iterator[str]:
     for name in dict.fromkeys(row["job"] for row in rows):
         own = [row for row in rows if row["job"] == name]
         yield f"### {JOBS[name].title}\n"
-        yield "| threads | who | time | fastest | slowest | CPU | memory | times tenfold |"
+        yield "| threads | program | time | fastest | slowest | CPU | memory | times tenfold |"
         yield "|--:|---|--:|--:|--:|--:|--:|--:|"
         for row in own:
             first = next(r for r in own if r["threads"] == row["threads"])
