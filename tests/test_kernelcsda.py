@@ -164,7 +164,7 @@ def test_a_loaded_model_gives_the_same_numbers(kind, tmp_path):
         "bank": ClassSpecificClassifier(model),
         "verifier": ClassSpecificVerifier(model, false_accept_rate=0.5),
     }[kind].fit(X, y)
-    with pytest.warns(UserWarning, match="will hold 20 training samples as they came"):
+    with pytest.warns(UserWarning, match="will hold 20 training samples, unchanged"):
         wrapped.save(tmp_path / "kernel.safetensors")
     loaded = tenfold.load_model(tmp_path / "kernel.safetensors")
     np.testing.assert_array_equal(loaded.decision_function(new), wrapped.decision_function(new))

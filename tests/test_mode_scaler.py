@@ -74,7 +74,7 @@ def test_from_moments_it_is_that_of_all_samples(scaler):
     assert_same_scaler(found, clone(scaler).fit(X, sample_weight=weight), 1e-10)
     assert found.n_samples_seen_ == weight.sum()
     if scaler.per_sample:
-        with pytest.raises(ValueError, match="moments do not tell samples apart"):
+        with pytest.raises(ValueError, match="moments do not contain single samples"):
             found.transform_moments(moments)
         return
     expected = ClassMoments.from_batch(found.transform(X), Y, weight)

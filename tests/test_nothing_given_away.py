@@ -153,7 +153,7 @@ def test_every_public_estimator_is_attacked():
 def test_files_and_pickles_of_a_fitted_model_hold_no_training_samples(model, path):
     model = fitted(model)
     if isinstance(model, KernelCSDA):
-        with pytest.warns(UserWarning, match="will hold 18 training samples as they came"):
+        with pytest.warns(UserWarning, match="will hold 18 training samples, unchanged"):
             assert attack(in_file(model, path)) == len(X)
         return
     if isinstance(model, ProbabilisticLDA) and model.views == ["rbf_narrow"]:

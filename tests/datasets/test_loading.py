@@ -48,7 +48,7 @@ def test_labels_of_a_folder_may_come_from_a_file(image_folder, tmp_path):
     data = load(image_folder, labels=tmp_path / "labels.txt", groups="folder")
     assert data.y.tolist() == list("aabbcc")
     assert data.groups.tolist() == load(image_folder).y.tolist()
-    with pytest.raises(ValueError, match="no folders besides the classes"):
+    with pytest.raises(ValueError, match="no folders other than the classes"):
         load(image_folder, groups="folder")
     (tmp_path / "labels.txt").write_text("\n".join("aabbc"))
     with pytest.raises(ValueError, match="has 6 samples along axis 0, but there are 5 labels"):

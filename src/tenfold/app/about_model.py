@@ -74,11 +74,11 @@ def about_model(estimator: BaseEstimator) -> tuple[dict[str, object], dict[str, 
     if members:
         converged = sum(member.converged_ for member in members)
         of_all = f"{converged} of {len(members)} {facts['method']} subspaces"
-        lines["converged"] = f"{of_all}, in {facts['rounds']} rounds at most"
+        lines["converged"] = f"{of_all}, most rounds: {facts['rounds']}"
     if facts["answer"] == "probability":
         lines["views"] = views_in_words(last)
         if has_loss:
-            lines["chosen"] = f"log loss {last.loo_log_loss_:.3g} nats, on held-out samples"
+            lines["log loss"] = f"{last.loo_log_loss_:.3g} nats, on left-out samples"
     if facts["threshold"] is not None:
         rates = {name.replace("_", " "): rate for name, rate in facts["error_rates"].items()}
         shown = ", ".join(f"{100 * rate:.1f} % {name}" for name, rate in rates.items())

@@ -910,7 +910,7 @@ def _check_scatter(counts: Array, noise: float, means: Array) -> None:
     traces[np.argmax(counts > 0)] = noise
     check_squares(counts, means, traces)
     if not noise > 0 and not (means != means[:1]).any():
-        raise ValueError("all samples are equal, so no class can be told from another; pass others")
+        raise ValueError("all samples are equal, so no class can be separated; pass other samples")
 
 
 def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | None) -> None:

@@ -252,7 +252,7 @@ def reader_of(path: str | os.PathLike[str]) -> Reader:
         return NPY_FOLDER if {file.suffix for file in sample_files(source)} == {".npy"} else IMAGES
     found = READERS.get(_ending(source))
     if found is None:
-        raise FileError(f"{source} has a form tenfold does not read; expected {UNDERSTOOD}")
+        raise FileError(f"{source} is of a type that tenfold does not read; expected {UNDERSTOOD}")
     return found
 
 
@@ -487,7 +487,8 @@ def _groups(source: Path, data: TensorDataset, groups: object) -> np.ndarray:
         if all(folders):
             return np.array(folders)
         raise FileError(
-            f"{source} has no folders besides the classes; {spelled('groups', 'folder')} needs some"
+            f"{source} has no folders other than the classes; {spelled('groups', 'folder')} needs "
+            "folders of groups"
         )
     known = ", ".join(one for one in data.sample_info if one != "file") or "none"
     raise FileError(

@@ -205,7 +205,7 @@ def check_savable(estimator: BaseEstimator, moments: bool) -> None:
     if not moments and hasattr(estimator, "moments_") and not hasattr(estimator, "class_count_"):
         raise ValueError(
             f"this {name} has no model yet, since partial_fit waits for samples of more classes; "
-            "save(..., moments=True) writes what came so far"
+            "save(..., moments=True) writes the moments so far"
         )
 
 
@@ -238,7 +238,7 @@ def samples_inside(estimator: BaseEstimator) -> list[str]:
         found.append("the only training sample, or means of it")
     if len(getattr(estimator, "landmarks_", ())):
         found.append(
-            f"{len(estimator.landmarks_)} training samples as they came: the landmarks_ of "
+            f"{len(estimator.landmarks_)} training samples, unchanged: the landmarks_ of "
             f"{type(estimator).__name__}"
         )
     for view in estimator.pool_["views"] if hasattr(estimator, "pool_") else ():
@@ -246,7 +246,7 @@ def samples_inside(estimator: BaseEstimator) -> list[str]:
         if inside["kind"] == "rbf":
             found.append(
                 f"{len(inside['landmarks'])} training samples: the landmarks of view "
-                f"{view['name']!r}; fit with views='linear' to avoid it"
+                f"{view['name']!r}; fit with views='linear' (--views linear) to avoid it"
             )
         elif inside["kind"] == "transformer":
             found += samples_inside(inside["transformer"])

@@ -199,8 +199,8 @@ class CovariateRemover(Step):
             return X, None if covariates is None else check_covariates(covariates, len(X))
         if covariates is not None:
             raise ValueError(
-                f"last is {self.last}, so covariates are the last numbers of rows, but some came "
-                "beside the samples, too; pass them in one way"
+                f"last is {self.last}, so covariates are the last numbers of rows, but others "
+                "were also passed next to the samples; pass them in one way"
             )
         if X.ndim != 2 or X.shape[1] <= self.last:
             raise ValueError(

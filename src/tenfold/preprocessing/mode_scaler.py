@@ -289,7 +289,7 @@ class ModeScaler(Step):
         scaling = self.scaling()
         if self.per_sample:
             raise ValueError(
-                "every sample is scaled by itself, and moments do not tell samples apart; scale "
+                "every sample is scaled by itself, and moments do not contain single samples; scale "
                 "samples before their moments are gathered, or pass per_sample=False"
             )
         known = check.check_gathered(moments).present()

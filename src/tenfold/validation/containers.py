@@ -114,7 +114,7 @@ def is_dask(X: object) -> bool:
         return True
     if hasattr(X, "to_dask_array"):
         raise ValueError(
-            f"a Dask {kind.__name__} came; pass its .to_dask_array(lengths=True), which stays lazy"
+            f"got a Dask {kind.__name__}; pass its .to_dask_array(lengths=True), which stays lazy"
         )
     return False
 

@@ -196,7 +196,7 @@ def transform(
         write_arrays(output, {"X": features, **y, "sample": about["sample"]})
     facts: dict[str, object] = {"model": model, "data": data, "output": output}
     facts |= {"samples": len(samples), "features": len(names)}
-    return Outcome(facts, [f"wrote {output}: {len(samples)} samples of {len(names)} features"])
+    return Outcome(facts, [f"wrote {output}: {len(samples)} samples, features: {len(names)}"])
 
 
 def _names_and_labels(samples: TensorDataset) -> dict[str, Array]:
