@@ -289,8 +289,8 @@ class ModeScaler(Step):
         scaling = self.scaling()
         if self.per_sample:
             raise ValueError(
-                "every sample is scaled by itself, and moments do not contain single samples; scale "
-                "samples before their moments are gathered, or pass per_sample=False"
+                "every sample is scaled by itself, and moments do not contain single samples; "
+                "scale samples before their moments are gathered, or pass per_sample=False"
             )
         known = check.check_gathered(moments).present()
         if known.shape not in (self.sample_shape_, (prod(self.sample_shape_),)):
