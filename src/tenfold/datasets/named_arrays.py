@@ -246,7 +246,8 @@ def _description(
     source: Path, samples: str, labels: str | None, key: str | None, asked: str | None
 ) -> str:
     """What was taken, and why."""
-    why = "as requested" if key or parsed_name(samples).part else "the only one with several axes"
+    chosen = key or (asked and parsed_name(samples).part)
+    why = "as requested" if chosen else "the only one with several axes"
     text = f"Array {samples} of {source.name} ({why})"
     if labels is None:
         return f"{text}."

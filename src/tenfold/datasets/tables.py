@@ -414,7 +414,10 @@ def _label_position(table: Table, label: Label) -> int:
     width = len(table.names)
     if isinstance(label, int) and not isinstance(label, bool):
         if not -width <= label < width:
-            raise ValueError(f"it has {width} columns, so there is no column {label}")
+            raise ValueError(
+                f"it has {width} columns, so there is no column {label}; pass a name, or a "
+                f"position from 0 to {width - 1} (-1 is the last)"
+            )
         return label % width
     if label is None and width == 1:
         return 0
@@ -475,7 +478,7 @@ def _positions(table: Table, wanted: Sequence[str]) -> list[int]:
     if absent or not asked:
         raise ValueError(
             f"no column, or more than one, of these names: {shortened(absent)}; it has "
-            f"{shortened(table.names) or 'no names'}; rename its columns"
+            f"{shortened(table.names) or 'no names'}; pass names of its columns, or rename them"
         )
     return [table.names.index(name) for name in asked]
 

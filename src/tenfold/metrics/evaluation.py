@@ -258,7 +258,8 @@ class Evaluation:
             )
         raise ValueError(
             f"labels do not match: the model knows {_some(known_classes(self.model))} and the data "
-            f"hold {_some(here)}; metrics need samples of a class it knows, and others"
+            f"hold {_some(here)}; metrics need samples of a class that the model knows, and of "
+            "another class"
         )
 
     def _confusion(self) -> dict[str, Any]:

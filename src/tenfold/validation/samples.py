@@ -303,8 +303,8 @@ def _advice(X: object, fitted_shape: tuple[int, ...] | None) -> list[str]:
         return ["every entry must be a number; encode or drop those that are none"]
     if X.dtype.kind == "f" and np.isnan(X).any():
         return [
-            "complete gaps first, as make_pipeline(GaussianImputer(), ...) does, or --impute on "
-            "the command line"
+            "complete gaps first, as make_pipeline(GaussianImputer(), ...) and tenfold fit "
+            "--impute do"
         ]
     if X.dtype.kind == "f" and not np.isfinite(X).all():
         return ["every number must be finite; repair or drop those samples"]

@@ -181,8 +181,8 @@ def estimator_named(
     if method._flattens and isinstance(ranks, tuple) and all(isinstance(r, int) for r in ranks):
         if len(ranks) not in (1, n_modes):
             raise BadInput(
-                f"--ranks has {len(ranks)} numbers, but the samples have {n_modes} modes; pass one "
-                f"per mode, or the dimensions to keep: {method.__name__} flattens samples"
+                f"--ranks has {len(ranks)} numbers, but the samples have {n_modes} mode(s); pass "
+                f"one per mode, or the dimensions to keep: {method.__name__} flattens samples"
             )
         inner["ranks"] = prod(ranks)  # as many dimensions as the ranks of all modes give
     projector = method(**inner)
