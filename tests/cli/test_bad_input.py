@@ -51,6 +51,7 @@ def a_letter():
     Path("letter.docx").write_bytes(b"PK")
 
 
+SCORE_WITH_LABELS = ("score", "s7.safetensors", "faces", "--labels")
 EVALUATE = ("evaluate", "s7.safetensors", "faces")
 
 # What is prepared, the command, and what its one line must say.
@@ -166,6 +167,11 @@ CASES = {
     "an output that is an input": (
         csv_of_two,
         ("score", "s7.safetensors", "faces.csv", "-o", "faces.csv"),
+        ["faces.csv is read and would be replaced"],
+    ),
+    "an output that holds the labels": (
+        csv_of_two,
+        (*SCORE_WITH_LABELS, "faces.csv::label", "-o", "faces.csv"),
         ["faces.csv is read and would be replaced"],
     ),
     "a switch that is neither on nor off": (

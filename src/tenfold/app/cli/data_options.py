@@ -128,6 +128,12 @@ class DataOptions:
         return self._chosen(self._with_known(then, _shown(data)), path)
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """Where labels and groups are read from, if they are files."""
+        names = (name for name in (self.labels, self.groups) if name)
+        return tuple(Path(name.partition("::")[0]).expanduser() for name in names)
+
+    @property
     def other_rows(self) -> str | None:
         """The rows that ``--rows`` leaves, to test a model on; None if no slice is all of them."""
         beginning = re.fullmatch(r"0?:([0-9]+)", self.rows or "")

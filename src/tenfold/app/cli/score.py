@@ -140,7 +140,7 @@ def score(
 
     check_order("score", model, data)
     if output is not None:
-        _check_output(output, TABLES, model, data)
+        _check_output(output, TABLES, model, data, *data_options.files)
     estimator, reading = load_model(model, scores=True)
     samples = data_options.load_for(estimator, reading, data, labels_needed=False)
     columns = _names_and_labels(samples)
@@ -184,7 +184,7 @@ def transform(
     from tenfold.classifiers.scores import features_of
 
     check_order("transform", model, data)
-    _check_output(output, TABLES + ARRAYS, model, data)
+    _check_output(output, TABLES + ARRAYS, model, data, *data_options.files)
     estimator, reading = load_model(model)
     samples = data_options.load_for(estimator, reading, data, labels_needed=False)
     names, features = features_of(estimator, samples.X)
