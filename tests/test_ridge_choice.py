@@ -98,6 +98,26 @@ def test_a_stream_moments_and_a_file_have_the_same_ridge(tmp_path):
     assert bank.projectors_[3].ridge_ == pytest.approx(whole.ridge_, rel=1e-9)
 
 
+@pytest.mark.parametrize("n", [60, 100])
+def test_copies_and_weights_do_not_lower_the_ridge(n):
+    """A copy predicts its original whatever the ridge is, so it says nothing of new samples."""
+    X, y, new, labels = near_interpolation(0)
+    rows = np.arange(len(y)) % 20 < n // 5
+    X, y = X[rows], y[rows]
+    once = ClassSpecificClassifier(CSDA()).fit(X, y)
+    weighted = ClassSpecificClassifier(CSDA()).fit(X, y, sample_weight=np.full(n, 2.0))
+    twice = ClassSpecificClassifier(CSDA()).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    for bank in (weighted, twice):
+        assert bank.projectors_[0].ridge_ == pytest.approx(once.projectors_[0].ridge_, rel=1e-6)
+    assert abs(weighted.score(new, labels) - once.score(new, labels)) < 0.01
+    some = np.where(np.arange(n) % 2 > 0, 2, 1)  # more samples than columns, fewer that differ
+    weighted = CSDA(positive=1).fit(X, y, sample_weight=some)
+    repeated = CSDA(positive=1).fit(np.repeat(X, some, axis=0), np.repeat(y, some))
+    np.testing.assert_allclose(
+        weighted.decision_function(new), repeated.decision_function(new), rtol=1e-6, atol=1e-6
+    )
+
+
 def test_the_paper_keeps_its_ridge():
     X, y = problem((5, 4), classes=3, seed=2)
     plain = CSDA(positive=1, decision="distance").fit(X, y)

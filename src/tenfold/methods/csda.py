@@ -140,7 +140,9 @@ class CSDA(ClassSpecificProjector):
     regression of the class memberships on the samples, as generalised cross-validation estimates
     it from the moments of all samples. All classes share the ridge. So `fit`, `partial_fit` and
     `fit_moments` choose the same, and a bank chooses once. A fixed ridge is poor where there are
-    about as many samples as numbers in a sample.
+    about as many samples as numbers in a sample. Moments do not tell copies from samples that
+    differ: where more samples differ than a sample has numbers, many copies, or weights above 1,
+    make the ridge too small.
 
     **Departures from the paper.** The bound min(n_p - 1, D) on the dimension contradicts the 729
     dimensions that the paper reports for ORL; with a ridge there is none but the number of

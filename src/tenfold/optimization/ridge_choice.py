@@ -73,9 +73,11 @@ def _choose(statistics: ClassStatistics) -> RidgeChoice:
     full_size = statistics.given.means.shape[1]
     level = about_class_means(statistics) * trace / full_size
     counts = statistics.counts
-    errors = prediction_errors(T, steps, counts, level * RIDGES)
+    regression = Regression.of(T, steps, counts)
+    errors = regression.errors(level * RIDGES)
     units = None
-    if statistics.basis is None and statistics.count > full_size:
+    more_than_columns = statistics.basis is None and statistics.count > full_size
+    if more_than_columns and not regression.interpolates:
         own = np.where(variances > RANK * trace, variances * full_size / trace, 1.0)
         root = np.sqrt(own)
         scaled = prediction_errors(T / np.outer(root, root), steps / root, counts, level * RIDGES)
@@ -87,6 +89,61 @@ def _choose(statistics: ClassStatistics) -> RidgeChoice:
         return RidgeChoice(USUAL, None)
     weights = np.exp(-SHARPNESS * (errors - least))
     return RidgeChoice(float(np.exp(weights @ np.log(RIDGES) / weights.sum())), units)
+
+
+class Regression(NamedTuple):
+    """The regression of the class memberships on the samples, along the axes of the total scatter.
+
+    Parameters
+    ----------
+    values : ndarray of shape (r,)
+        The eigenvalues of the total scatter above zero.
+    explained : ndarray of shape (C, r)
+        The share of each membership that follows from each axis.
+    outside : ndarray of shape (C,)
+        The share that follows from none.
+    weight : float
+        The sum of the sample weights.
+    """
+
+    values: Array
+    explained: Array
+    outside: Array
+    weight: float
+
+    @classmethod
+    def of(cls, total: Array, steps: Array, counts: Array) -> Regression:
+        """From the total scatter and the class means; `prediction_errors` says what they are."""
+        N = float(counts.sum())
+        values, vectors = np.linalg.eigh(total)
+        there = values > RANK * values[-1]
+        values = values[there]
+        squares = counts * (1 - counts / N)
+        known = squares > 0
+        squares = squares[known]
+        explained = (steps[known] @ vectors[:, there]) ** 2 / values / squares[:, None]
+        outside = 1 - explained.sum(axis=1)
+        outside = np.where(outside > RANK, outside, 0.0)  # few samples span all memberships
+        return cls(values, explained, outside, N)
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether the samples span all memberships: no more are distinct than there are axes."""
+        return not self.outside.any()
+
+    def errors(self, ridges: Array) -> Array:
+        """See `prediction_errors`."""
+        spare = max(self.weight - 1 - len(self.values), 0.0)
+        if self.interpolates:
+            spare = 0.0  # what the weights exceed the axes by are copies, which predict themselves
+        errors = np.full(len(ridges), np.inf)
+        for number, ridge in enumerate(ridges):
+            shrunk = ridge / (self.values + ridge)  # what is left of 1 - H along each direction
+            free = (spare + float(shrunk.sum())) / self.weight
+            left = self.outside + self.explained @ shrunk**2
+            if free > 0 and left.min() > 0:
+                errors[number] = float(np.log(left).mean()) - 2 * np.log(free)
+        return errors
 
 
 def prediction_errors(total: Array, steps: Array, counts: Array, ridges: Array) -> Array:
@@ -110,22 +167,4 @@ def prediction_errors(total: Array, steps: Array, counts: Array, ridges: Array) 
     ndarray of shape (R,)
         Infinite where there are no more samples than the regression has degrees of freedom.
     """
-    N = float(counts.sum())
-    values, vectors = np.linalg.eigh(total)
-    there = values > RANK * values[-1]
-    values = values[there]
-    squares = counts * (1 - counts / N)
-    known = squares > 0
-    squares = squares[known]
-    explained = (steps[known] @ vectors[:, there]) ** 2 / values / squares[:, None]
-    outside = 1 - explained.sum(axis=1)
-    outside = np.where(outside > RANK, outside, 0.0)  # few samples span all memberships
-    spare = max(N - 1 - len(values), 0.0)
-    errors = np.full(len(ridges), np.inf)
-    for number, ridge in enumerate(ridges):
-        shrunk = ridge / (values + ridge)  # what is left of 1 - H along each direction
-        free = (spare + float(shrunk.sum())) / N
-        left = outside + explained @ shrunk**2
-        if free > 0 and left.min() > 0:
-            errors[number] = float(np.log(left).mean()) - 2 * np.log(free)
-    return errors
+    return Regression.of(total, steps, counts).errors(ridges)
