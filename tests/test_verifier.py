@@ -20,6 +20,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import (
     FixedThresholdClassifier,
+    LeaveOneGroupOut,
     StratifiedKFold,
     check_cv,
     cross_val_score,
@@ -458,6 +459,12 @@ def test_groups_are_held_out_together():
     assert given.error_rates_.keys() == {"false_accepts"}
     one = verifier(cv=[(every[40:], every[:40])]).fit(X, y)  # positives in one part alone
     assert one.error_rates_.keys() == {"false_accepts", "false_rejects"}
+    by_class = verifier(cv=LeaveOneGroupOut()).fit(X, y, groups=y)  # positives stay in all models
+    splits = [(np.flatnonzero(y != c), np.flatnonzero(y == c)) for c in np.unique(y[other])]
+    assert by_class.threshold_ == pytest.approx(verifier(cv=splits).fit(X, y).threshold_, rel=1e-9)
+    assert by_class.error_rates_.keys() == {"false_accepts"}
+    with pytest.raises(ValueError, match="other classes, or all of them in one fold"):
+        verifier(cv=[(every[~other], every[other]), (every[other], every[~other])]).fit(X, y)
     with pytest.raises(ValueError, match=r"1 group of other classes only"):
         verifier().fit(X, y, groups=np.zeros(len(y)))
 

@@ -371,16 +371,27 @@ def given_folds(splits: list[Split], codes: Array, positive: int, used: Array) -
     for number, (_, test) in enumerate(splits):
         tested[test] = number
     is_own = codes == positive
-    used = used & (tested >= 0)
-    own, others = np.full((2, len(codes)), -1)
-    for folds, rows in ((own, is_own & used), (others, ~is_own & used)):
-        folds[rows] = renumbered(tested[rows])[1]
+    own = _tested_folds(tested, is_own & used)
+    others = _tested_folds(tested, ~is_own & used)
     if not n_folds_of(others):
         raise ValueError(
-            "cv tests no sample of other classes, so none can be held out to choose the threshold; "
-            "pass other splits, or a number of folds"
+            "cv tests no sample of other classes, or all of them in one fold, so none can be held "
+            "out to choose the threshold; pass other splits, or a number of folds"
         )
     return FoldPlan(codes, positive, own, [others], False, None)
+
+
+def _tested_folds(tested: Array, is_used: Array) -> Array:
+    """The fold (n,) that tests each sample that is used, of those numbers that are in use.
+
+    There are none where one fold tests all of them: a model without it would have none.
+    """
+    folds = np.full(len(tested), -1)
+    rows = np.flatnonzero(is_used & (tested >= 0))
+    found, numbers = renumbered(tested[rows])
+    if len(found) > 1 or len(rows) < is_used.sum():
+        folds[rows] = numbers
+    return folds
 
 
 def _dealt(rows: Array, units: Array, n: int, n_folds: int) -> Array:
