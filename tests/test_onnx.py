@@ -1,6 +1,7 @@
 """Laws of ONNX export: the graph gives what NumPy gives, to 1e-5."""
 
 import json
+import pickle
 import sys
 
 import numpy as np
@@ -137,6 +138,21 @@ def test_a_verifier_without_a_method_scores_and_accepts_as_numpy_does(n_classes,
     np.testing.assert_array_equal(came["accepted"], verifier.predict(exact))
     told = {entry.key: json.loads(entry.value) for entry in onnx.load(path).metadata_props}
     assert told["positive"] == positive
+
+
+def test_a_view_may_have_a_part_in_the_scores_alone(path):
+    """A verifier weighs its views for the ratio once more, and may leave one out there."""
+    views = ["numbers", "gradients"]
+    whole = ProbabilisticLDA(views=views).fit(X[:200], Y[:200])
+    for view in whole.pool_["views"]:
+        if view["name"] == "gradients":
+            assert view["weight"] > 0
+            view["ratio_weight"] = 0.0
+    model = pickle.loads(pickle.dumps(whole))  # what scores is made anew
+    came, exact = run(model, path, X[200:]), X[200:].astype(np.float64)
+    np.testing.assert_allclose(came["probabilities"], model.predict_proba(exact), atol=1e-5)
+    ratios = model.log_likelihood_ratio(exact)
+    np.testing.assert_allclose(came["log_likelihood_ratio"], ratios, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("normalize", ["others", "own", False])

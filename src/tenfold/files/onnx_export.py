@@ -492,7 +492,8 @@ def _scores(graph: Graph, projector: ClassSpecificProjector) -> Value:
 def _scores_and_ratios(graph: Graph, model: ProbabilisticLDA) -> tuple[Value, Value]:
     """The scores of all classes, without priors, and their ratios against a stranger, (n, C)."""
     scorer = scorer_of(model)
-    found = {id(part.map): view(part.map, graph) for part in scorer.ratio_parts}
+    maps = [part.map for part in scorer.parts] + [part.map for part in scorer.ratio_parts]
+    found = {key: view(one, graph) for key, one in {id(one): one for one in maps}.items()}
     parts = [found[id(part.map)].raw @ part.weights for part in scorer.parts]
     if scorer.weights is not None:
         parts.append((graph.samples.flat() - scorer.centre) @ scorer.weights)
