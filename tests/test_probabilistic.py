@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tenfold import CMDA, MPCA, ProbabilisticLDA, gather_moments
+from tenfold import CMDA, MPCA, ProbabilisticLDA, gather_moments, load_model
 
 DIGITS = load_digits().images, load_digits().target
 FEW = ["numbers", "rbf_wide"]  # one of each kind
@@ -256,6 +256,25 @@ def test_far_samples_get_probabilities_or_words(views, size, tmp_path):
         assert_allclose(P.sum(axis=1), 1)
         assert not np.isnan(model.log_likelihood_ratio(far)).any()
         assert not np.isnan(model.decision_function(far)).any()
+
+
+@pytest.mark.parametrize("value", [1e8, 1e9, 1e10, 1e30])
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:samples hold numbers up to")
+@pytest.mark.filterwarnings("ignore:.* will hold 101 training samples")
+def test_one_sample_that_is_far_from_all_others_does_not_matter(value, tmp_path):
+    """Such as a frame of a camera that was off: others are far from the mean then."""
+    X, y, new, labels = digits(100)
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    X, new = X / 16 + 0.1 * noise, new / 16
+    expected = ProbabilisticLDA().fit(X, y).score(new, labels)
+    far = np.full_like(X[:1], value)
+    model = ProbabilisticLDA().fit(np.concatenate([X, far]), np.append(y, 3))
+    assert model.score(new, labels) > expected - 0.06
+    model.save(tmp_path / "model.safetensors")
+    loaded = load_model(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+    later = ProbabilisticLDA(["rbf"]).fit(X, y).enroll(np.concatenate([far, 1.001 * far]), [10, 11])
+    assert np.isfinite(later.predict_proba(new)).all()
 
 
 @pytest.mark.parametrize("views", ["auto", [MPCA(ranks=(2, 2))]], ids=["auto", "transformer"])

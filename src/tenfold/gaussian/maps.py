@@ -19,6 +19,7 @@ from tenfold.linalg.algebra import Array, mode_product, project
 
 MOST_LANDMARKS = 10_000  # of a kernel view, with those of classes that came later
 JITTER = 1e-8  # of the mean diagonal of a kernel matrix
+ROUNDING = 1e-12  # of a squared length: what all distances from one sample are rounded by together
 LEAST_SPREAD = 1e-12  # of the largest spread: a number that varies less counts as constant
 
 
@@ -216,7 +217,7 @@ class RBFMap:
             middle = [n + 2 * ((n_pairs - 1) // 2), n + 2 * (n_pairs // 2)]
         typical = float(np.partition(D2, middle, axis=None)[middle].mean())
         width = relative_width * (typical or float(D2.max(initial=0.0)) or 1.0)
-        root = kernel_root(D2, width)
+        root = kernel_root(D2, width, jitter_of(landmarks, width))
         return cls(mean, scale, landmarks, width, weights @ root / weights.sum(), root)
 
     def extended(self, X: Array) -> RBFMap:
@@ -229,8 +230,9 @@ class RBFMap:
         more = (X - self.mean) * self.scale
         across = solve_triangular(self.root, self.raw(X).T, lower=True).T
         K = np.exp(-squared_distances(more, more) / self.width)
-        K[np.diag_indices(len(K))] = 1.0 + JITTER
-        beyond = cholesky(K - across @ across.T + JITTER * np.eye(len(K)), lower=True)
+        jitter = jitter_of(more, self.width)
+        K[np.diag_indices(len(K))] = 1.0 + jitter
+        beyond = cholesky(K - across @ across.T + np.diag(jitter), lower=True)
         above = np.zeros((len(self.root), len(K)))
         root = np.block([[self.root, above], [across, beyond]])
         centre = np.concatenate([self.centre, np.zeros(len(K))])
@@ -278,11 +280,22 @@ def squared_distances(A: Array, B: Array) -> Array:
     return np.asarray(np.maximum(D2, 0.0, out=D2))
 
 
-def kernel_root(D2: Array, width: float) -> Array:
+def jitter_of(landmarks: Array, width: float) -> Array:
+    """What is added to the diagonal (n,) of a kernel matrix, so that it has a Cholesky factor.
+
+    Distances are differences of squares, so they are rounded by a share of these. That matters
+    where a single sample is so far from all others that these are far from their common mean.
+    """
+    with np.errstate(over="ignore"):
+        squares = (landmarks**2).sum(axis=1)
+    return np.asarray(np.maximum(JITTER, ROUNDING * (squares / width)))
+
+
+def kernel_root(D2: Array, width: float, jitter: Array) -> Array:
     """The lower Cholesky factor of the kernel matrix of landmarks; it overwrites the distances."""
     K = np.divide(D2, -width, out=D2)
     np.exp(K, out=K)
-    K[np.diag_indices(len(K))] = 1.0 + JITTER
+    K[np.diag_indices(len(K))] = 1.0 + jitter
     return np.asarray(cholesky(K, lower=True, overwrite_a=True))
 
 

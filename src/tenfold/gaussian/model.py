@@ -40,6 +40,7 @@ from tenfold.gaussian.maps import (
     RBFMap,
     Transformer,
     TransformerMap,
+    jitter_of,
     kernel_root,
     squared_distances,
 )
@@ -293,7 +294,9 @@ class LearnedView:
             raise ValueError(f"its view has landmarks of shape {landmarks.shape}")
         if not inside["width"] > 0:
             raise ValueError(f"its view has the width {inside['width']!r:.40}")
-        root = kernel_root(squared_distances(landmarks, landmarks), inside["width"])
+        width = inside["width"]
+        D2 = squared_distances(landmarks, landmarks)
+        root = kernel_root(D2, width, jitter_of(landmarks, width))
         return cls(**own | {"map": RBFMap(root=root, **inside)})
 
 
