@@ -941,6 +941,19 @@ def test_classes_without_any_noise_are_told_apart():
     assert_array_equal(model.predict(X), y)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_structure_is_not_learned_from_equal_samples():
+    """Two of three recordings are empty."""
+    y = np.arange(36) % 3
+    groups = np.arange(36) // 12
+    varied, _ = drawn([12], (4, 3))
+    X = np.zeros((36, 4, 3))
+    X[:12] = varied + 20.0 * np.eye(3)[y[:12], None]
+    model = ProbabilisticLDA().fit(X, y, groups=groups)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert "kronecker" not in model.views_
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [3, 8]], ids=str)
 def test_two_labels_of_any_kind(labels):
     X, y = drawn([12, 9], apart=3.0)

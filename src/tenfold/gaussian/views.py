@@ -654,9 +654,15 @@ def structured_candidate(data: Data, plain: Setting | None) -> tuple[Candidate, 
     first = np.intersect1d(own, data.rows)
     if not len(first) or len(np.unique(thirds)) < THIRDS:
         return None
+    centred = summary.sketch.X - summary.mean
     for third in range(THIRDS):
-        known = np.unique(summary.sketch.codes[thirds != third])
+        others = thirds != third
+        codes = summary.sketch.codes[others]
+        known, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
         if len(known) < 2:  # class means of one class show no spread
+            return None
+        kept = centred[others]
+        if (kept == kept[firsts[places]]).all():  # nor do equal samples show noise
             return None
     answers = data.answers_of(first)
     judged = np.searchsorted(own, first)
