@@ -586,6 +586,21 @@ def test_groups_of_whole_classes_cannot_choose_and_say_so():
         ProbabilisticLDA(FEW).fit(X, y, groups=["a", "b", np.nan] * 6)
 
 
+@pytest.mark.parametrize("views", ["auto", "linear"])
+def test_two_sessions_of_one_sample_each_do_not_choose_and_say_so(views):
+    """Without a session no class has two samples, so there is no noise to be in units of."""
+    X, y, new, labels = digits(400)
+    rows = np.concatenate([np.flatnonzero(y == c)[:2] for c in range(10)])
+    models = []
+    for unit in (1.0, 1e-6):
+        model = ProbabilisticLDA(views=views)
+        with pytest.warns(UserWarning, match="groups leave one sample of each class at most"):
+            model.fit(unit * X[rows], y[rows], groups=np.arange(20) % 2)
+        models.append(model.predict_proba(unit * new))
+    assert_allclose(models[1], models[0], atol=1e-8)
+    assert np.log(models[0])[np.arange(len(new)), labels].mean() > -1.3
+
+
 def test_equal_samples_of_several_groups_are_all_counted():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([0, 1], [2400, 600]))

@@ -28,7 +28,14 @@ from tenfold.gaussian.model import (
     pattern_of,
 )
 from tenfold.gaussian.pool import floor_of, probabilities
-from tenfold.gaussian.views import LINEAR, MOST_BUNCHES, NAMES, suits, typical_count
+from tenfold.gaussian.views import (
+    LINEAR,
+    MOST_BUNCHES,
+    NAMES,
+    leaves_noise,
+    suits,
+    typical_count,
+)
 from tenfold.linalg.arrays import Array, asarray_like, to_numpy
 from tenfold.linalg.constants import KEPT_MOMENTS, MEDIUM
 from tenfold.methods.base import Labels, Savable, TensorProjector
@@ -235,7 +242,7 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
                     "can be left out; pass two or more groups, or no groups"
                 )
             gathered, bunches = _gather_groups(X, labels, weight, classes, numbers, gathered)
-            _warn_of_whole_classes(gathered.sketch.codes, bunches)
+            _warn_of_groups(gathered.sketch.codes, bunches)
         class_groups = columns = None
         if n_groups is not None:
             class_groups = groups_of_classes(len(classes), n_groups)
@@ -726,8 +733,8 @@ def gather(X: check.Samples, labels: Array, weight: Array | None, classes: Array
     return Gathered.of_batch(to_numpy(X), labels, weight, classes)
 
 
-def _warn_of_whole_classes(codes: Array, bunches: Array) -> None:
-    """Warn if each class is in one group, so that no sample is left out without its class."""
+def _warn_of_groups(codes: Array, bunches: Array) -> None:
+    """Warn if no group can be left out: of each class, or of all classes, too little is left."""
     pairs = np.unique(np.stack([codes, bunches]), axis=1)[0]
     if np.bincount(pairs).max(initial=0) < 2:
         warn(
@@ -735,6 +742,14 @@ def _warn_of_whole_classes(codes: Array, bunches: Array) -> None:
             "left out without its class, and views and regularization are not chosen; pass groups "
             "that share classes, such as subjects or sessions, or no groups",
             UserWarning,
+        )
+    elif not leaves_noise(codes, bunches).any():
+        warn(
+            "groups leave one sample of each class at most: without a group no class shows how "
+            "much its samples vary, so no group can be left out, and views and regularization are "
+            "not chosen; pass more groups, more samples in each, or no groups",
+            UserWarning,
+            stacklevel=4,
         )
 
 

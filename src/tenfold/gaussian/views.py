@@ -269,7 +269,7 @@ class Data:
         if bunches is not None:
             pairs = np.unique(np.stack([sketch.codes, bunches]), axis=1)[0]
             several = np.bincount(pairs, minlength=len(log_priors)) > 1  # bunches of a class
-            scored = several[sketch.codes]
+            scored = several[sketch.codes] & leaves_noise(sketch.codes, bunches)
         elif self.is_linear_only:
             scored = summary.sizes.scored
         else:
@@ -310,6 +310,17 @@ def sorted_in_classes(summary: Summary) -> Array:
         contrast = np.ones(1)
     along = (sketch.X - summary.mean) @ contrast
     return np.lexsort((along, sketch.codes))
+
+
+def leaves_noise(codes: Array, bunches: Array) -> Array:
+    """Whether some class has two samples or more without the bunch of each sample, (n,).
+
+    Else the frame without the bunch has no noise, which rho could be in units of.
+    """
+    table = np.zeros((int(bunches.max()) + 1, int(codes.max()) + 1))
+    np.add.at(table, (bunches, codes), 1.0)
+    left = table.sum(axis=0) - table
+    return np.asarray((left > 1).any(axis=1)[bunches])
 
 
 def make_candidate(data: Data, name: str, scale: Array | None = None) -> Candidate:
