@@ -916,7 +916,10 @@ def test_what_cannot_be_learned_from_is_refused_in_words(views):
     ]:
         with pytest.raises(ValueError, match=words):
             ProbabilisticLDA(views=views).fit(samples, labels)
-    moments = gather_moments(X, np.zeros(12, dtype=int))
+    X, y = drawn([3, 7, 10])
+    with pytest.raises(ValueError, match="all samples are equal"):  # class means are rounded
+        ProbabilisticLDA(views=views).fit(0 * X + 0.1, y)
+    moments = gather_moments(X, np.zeros(20, dtype=int))
     with pytest.raises(ValueError, match="1 class"):
         ProbabilisticLDA(views=views).fit_moments(moments)
 

@@ -478,6 +478,8 @@ class ProbabilisticLDA(AccuracyScore, ClassifierMixin, Savable, BaseEstimator):
             noise = float(summary.noise.diagonal.sum())
         counts = summary.counts
         _check_scatter(counts, noise, summary.means)
+        if not np.ptp(gathered.sketch.X, axis=0).any():  # class means may differ by rounding
+            raise _equal_samples_error()
         priors = parameters.check_priors(self.priors, gathered.classes, counts)
         with np.errstate(divide="ignore"):
             log_priors = np.log(priors)
@@ -925,7 +927,11 @@ def _check_scatter(counts: Array, noise: float, means: Array) -> None:
     traces[np.argmax(counts > 0)] = noise
     check_squares(counts, means, traces)
     if not noise > 0 and not (means != means[:1]).any():
-        raise ValueError("all samples are equal, so no class can be separated; pass other samples")
+        raise _equal_samples_error()
+
+
+def _equal_samples_error() -> ValueError:
+    return ValueError("all samples are equal, so no class can be separated; pass other samples")
 
 
 def _warn_of_near_copies(gathered: Gathered, log_loss: float, bunches: Array | None) -> None:
