@@ -751,7 +751,6 @@ def _warn_of_groups(codes: Array, bunches: Array) -> None:
             "much its samples vary, so no group can be left out, and views and regularization are "
             "not chosen; pass more groups, more samples in each, or no groups",
             UserWarning,
-            stacklevel=4,
         )
 
 
