@@ -472,6 +472,22 @@ def test_groups_are_held_out_together():
 # ── Bad input ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.parametrize("halves", ["groups", "splits"])
+def test_halves_of_the_samples_are_too_few_folds_for_a_ratio(halves):
+    ratio = ClassSpecificVerifier(positive=1, false_accept_rate=0.3)
+    half = np.arange(len(X)) % 2
+    given = {"groups": half}
+    if halves == "splits":
+        ratio.set_params(cv=StratifiedKFold(2))
+        given = {}
+    with pytest.warns(FalseAcceptRateWarning, match="two folds only: .* pass three folds or more"):
+        ratio.fit(X, y, **given)
+    ratio.set_params(cv=StratifiedKFold(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ratio.fit(X, y)
+
+
 def test_bad_verifiers_say_what_is_wrong():
     with pytest.raises(ValueError, match=r"projector is MPCA\(\); expected a class-specific"):
         ClassSpecificVerifier(MPCA()).fit(X, y)

@@ -302,8 +302,9 @@ class ClassSpecificVerifier(ClassifierMixin, Savable, BaseEstimator):
         if left_out is None:
             raise ValueError(
                 "no sample can be left out to choose the threshold; pass two or more samples of "
-                "two classes"
+                "two classes, and with groups or splits such that share classes"
             )
+        _warn_of_halves(units)
         number = int(np.searchsorted(classes, positive))
         n_others = len(classes) - 1
         rate = self.false_accept_rate
@@ -576,6 +577,17 @@ def _warn_unless_alike(ratio: float) -> None:
             "models without some of the other samples are unlike the model of all: their "
             f"scores differ by a factor of {ratio:.2f}, so held-out scores say little "
             "about the false-accept rate; lower ranks or more shrinkage help",
+            FalseAcceptRateWarning,
+        )
+
+
+def _warn_of_halves(units: Array | None) -> None:
+    """Say so where models without a fold lack about half of the samples."""
+    if units is not None and len(np.unique(units)) == 2:
+        warn(
+            "groups or splits make two folds only: models without one of them have about half of "
+            "the samples, so their scores say little about those of the model of all; pass three "
+            "folds or more",
             FalseAcceptRateWarning,
         )
 
