@@ -1,4 +1,4 @@
-"""``python -m tenfold.app.cli`` is the command `tenfold`."""
+"""``python -m tenfold`` is the command `tenfold`."""
 
 from tenfold.app.cli import main
 

@@ -17,7 +17,7 @@ import tenfold as library
 from tenfold.app.cli.app import COMMANDS
 
 NAMES = [work.__name__ for work in COMMANDS]
-EXECUTABLE = [sys.executable, "-m", "tenfold.app.cli"]
+EXECUTABLE = [sys.executable, "-m", "tenfold"]
 
 
 def start(*words, **more):

@@ -279,7 +279,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_learning(tenfold, 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_behind_the_shell_is_an_error(tenfold, npz):
     assert tenfold("fit", npz, *FIT).code == 0
-    words = [sys.executable, "-m", "tenfold.app.cli", "score", "m.safetensors", str(npz)]
+    words = [sys.executable, "-m", "tenfold", "score", "m.safetensors", str(npz)]
     with open("/dev/full", "w") as full:
         run = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
     assert run.returncode == 1
