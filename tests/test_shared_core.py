@@ -216,28 +216,30 @@ def test_repeated_values_are_all_found(repeats, kind):
 
 
 @pytest.mark.parametrize("infinite", [False, True])
-@pytest.mark.parametrize("equal", [False, True])
-def test_many_own_columns_are_solved_by_arpack_as_densely(infinite, equal):
+@pytest.mark.parametrize("values", ["decay", "close", "equal"])
+def test_many_own_columns_are_solved_as_densely(infinite, values):
+    """By ARPACK where values decay, by LAPACK where they are close to each other or equal."""
     rng = np.random.default_rng(5)
-    n, k, rank = 120, 15, 6
-    tau = np.sort(1 + rng.random(n))[::-1]  # nearly flat: no small space holds the directions
-    if equal:
-        tau[:12] = 3.0
-    G = rng.standard_normal((n, k))
+    n, k, rank = 400, 100, 6
+    tau = np.sort(1 + rng.random(n))[::-1]
+    if values == "decay":
+        tau[: 2 * rank] = 0.8 ** np.arange(2.0 * rank) * 100
+    if values == "equal":
+        tau[: k + 12] = 3.0
+    G = rng.standard_normal((n, k)) / 10
     in_A = -0.01 * rng.random(k)
     in_B = np.full(k, np.inf) if infinite else 0.2 * rng.random(k)
     pair = PairInFrame(tau, np.eye(n), OwnColumns(G, in_A, in_B))
     assert pair._head_and_tail(rank, 1e-10) is None
+    assert (pair._leading_by_arpack(rank) is None) == (values != "decay")
     A = np.diag(tau) + (G * in_A) @ G.T
     free = null_space(G.T) if infinite else np.eye(n)
     B = np.eye(n) if infinite else np.eye(n) + (G * in_B) @ G.T
     expected = eigh(free.T @ A @ free, free.T @ B @ free, eigvals_only=True)[::-1]
-    found = pair.leading(rank)
-    if found is None:
-        assert equal  # a value that was missed is noticed, and the model is solved densely
-        return
-    kept, *_ = pair.squares(found)
+    U = pair.leading(rank)
+    kept, *_ = pair.squares(U)
     np.testing.assert_allclose(kept, expected[:rank], rtol=1e-9)
+    np.testing.assert_allclose(U.T @ B @ U, np.eye(rank), atol=1e-9)
 
 
 def test_values_above_a_level_are_counted():
