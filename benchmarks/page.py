@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import kinds
 import matplotlib as mpl
 import numpy as np
 from growth import SWEEPS
@@ -116,6 +117,7 @@ def write_page(results: dict[str, Any]) -> None:
             text += [WHY[name]] if name in WHY else []
     (DOCS / "benchmarks.md").write_text("\n".join(text))
     put_into(HERE.parent / "README.md", summary(results))
+    kinds.put_into_pages(json.loads(kinds.FIGURES.read_text()))  # README's reasons give a time
     print(f"written: README.md, docs/benchmarks.md and {len(list(PLOTS.glob('*.svg')))} plots")
 
 
