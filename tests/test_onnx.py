@@ -130,7 +130,7 @@ def test_a_verifier_without_a_method_scores_and_accepts_as_numpy_does(n_classes,
     some = n_classes > Y
     batch, labels = X[some], Y[some]
     verifier = ClassSpecificVerifier(positive=positive, false_accept_rate=0.1)
-    verifier.fit(batch[::2], labels[::2])
+    verifier.fit(batch[::4], labels[::4])
     came, exact = run(verifier, path, batch), batch.astype(np.float64)
     scores = verifier.decision_function(exact) + verifier.threshold_
     np.testing.assert_allclose(came["scores"], scores, rtol=1e-5, atol=1e-4)
