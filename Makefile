@@ -17,8 +17,9 @@ PEERS := .venv-peers
 MUTANTS := .venv-mutants
 
 # Two processes with one BLAS thread each: faster than the other way round, and repeatable. The
-# tests of a file stay in one of them, so that what they share is made once.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+# tests of a file stay in one of them, so that what they share is made once. The commands
+# that tests start by the hundred find compiled modules.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 # What rounding may decide: run under other kernels of BLAS, too.
 NUMERICAL := tests/agreement $(addprefix tests/test_,$(addsuffix .py,algebra alternating classifier csrda \
 	degenerate departures evaluation goldens hoda kernelcsda leave_one_out likelihood_ratio methods \
