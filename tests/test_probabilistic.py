@@ -613,10 +613,11 @@ def test_classes_have_all_their_samples_where_no_table_of_them_is_kept():
     counts = [2300, 60]
     y = np.repeat([0, 1], counts)
     X = np.random.default_rng(0).normal(size=(len(y), 2501)).astype(np.float32)
+    model = ProbabilisticLDA(["numbers"]).fit(X, y)
+    assert_array_equal(model.class_count_, counts)
+    assert_allclose(model.priors_, np.array(counts) / len(y))
     stream = ProbabilisticLDA(["numbers"]).partial_fit(X[:1200], y[:1200], classes=[0, 1])
-    stream.partial_fit(X[1200:], y[1200:])  # the first of both classes, so the first fit
-    assert_array_equal(stream.class_count_, counts)
-    assert_allclose(stream.priors_, np.array(counts) / len(y))
+    assert_array_equal(stream.partial_fit(X[1200:], y[1200:]).class_count_, counts)
 
 
 def test_a_view_that_the_samples_do_not_suit_is_said_to_be_left_out():
